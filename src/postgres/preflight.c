@@ -354,22 +354,12 @@ static void judge_reissue(struct judge *j)
 /* What a session of ours may not do, though ALTER ROLE ... SET role gives one that may. */
 static void judge_rights(struct judge *j)
 {
-	static const struct {
-		const char *what;
-		void (*add_grant)(struct wp_sql *sql, const char *role);
-	} groups[] = {
-		{ "checkpoint", wp_checkpoint_grant_sql }, { "reissue", wp_reissue_grant_sql },
-		{ "retried", wp_retried_grant_sql },	   { "parked", wp_parked_grant_sql },
-		{ "schedule", wp_schedule_grant_sql },	   { "cleanup", wp_cleanup_grant_sql },
-	};
 	const char *role = answer_text(j, A_ROLE);
 	const char *before = answer_text(j, A_ROLE_BEFORE), *lacks = answer_text(j, A_ROLE_LACKS);
 
 	if (!*lacks)
 		return;
-	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
-		if (strstr(lacks, groups[i].what))
-			groups[i].add_grant(&j->cure, role);
+	wp_sql_add(&j->cure, "%s", answer_text(j, A_ROLE_GRANTS));
 	/* Of the others it is seen by who uses them: a relay goes on without. */
 	bool is_needed = strstr(lacks, "checkpoint") != NULL;
 	wp_judge_found(j, is_needed ? WP_FINDING_FAIL : WP_FINDING_WARN, WP_REACT_STOP_CONFIG,

@@ -50,6 +50,9 @@
 	X(ROLE_CLOUD, "(SELECT bool_or(pg_has_role(current_user, oid, 'MEMBER')) "                 \
 		      "FROM pg_roles WHERE rolname IN ('rds_replication', 'neon_superuser'))")     \
 	X(ROLE_BEFORE, "(SELECT rolname FROM before)")                                             \
+	X(ROLE_GRANTS,                                                                             \
+	  "(SELECT string_agg('GRANT ' || privileges || ' ON ' || object || ' TO ' "               \
+	  "|| quote_ident(current_user) || ';', E'\\n' ORDER BY object) FROM grants)")             \
 	X(ROLE_LACKS, "(SELECT string_agg(DISTINCT what, ', ') FROM lacks)")                       \
 	X(POLICIES, "(SELECT string_agg(quoted, ', ' ORDER BY quoted) FROM policed WHERE ours)")   \
 	X(POLICIES_BESIDE, "(SELECT string_agg(quoted, ', ' ORDER BY quoted) FROM policed "        \

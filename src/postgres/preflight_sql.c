@@ -15,7 +15,8 @@
  *   fitting the tables that a pattern stands for, of each pattern
  *   before  the role that settings give our sessions, which are set to none
  *   policed tables of schema walpost whose policies apply to us; ours: a relay reads or writes it
- *   lacks   the groups of objects of schema walpost that it may use, and we may not
+ *   lacks   the objects of schema walpost that it may use, and we may not, by the groups that belong together; and the
+ *           privilege that we have not got: NULL, if only the schema is closed to us
  *   slot    our slot            pub     our publication
  *   mine    our walsender, when there is one already; 0: none
  *   listed  what the publication publishes, as the server lists it, but for walpost's own tables
@@ -49,7 +50,9 @@ static const char with[] =
 	"  WHERE n.nspname = 'walpost' AND c.relrowsecurity AND c.relname <> 'scheduled'\n"
 	"    AND row_security_active(c.oid)),\n"
 	"lacks AS (\n"
-	"  SELECT w.what FROM (VALUES ('checkpoint', 'slot_checkpoint', "
+	"  SELECT w.what, 'walpost.' || quote_ident(c.relname) AS object, p.at,\n"
+	"    CASE WHEN NOT has_table_privilege(c.oid, p.name) THEN p.name END AS privilege\n"
+	"  FROM (VALUES ('checkpoint', 'slot_checkpoint', "
 	"'{SELECT,INSERT,UPDATE}'::text[]),\n"
 	"    ('checkpoint', 'skip', '{SELECT,INSERT}'), ('reissue', 'reissue', "
 	"'{SELECT,INSERT,DELETE}'),\n"
@@ -62,16 +65,26 @@ static const char with[] =
 	"    ('cleanup', 'cleanup_detached', '{SELECT}')) w (what, name, privileges)\n"
 	"  JOIN pg_class c ON c.relname = w.name\n"
 	"  JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'walpost', before b,\n"
-	"  unnest(w.privileges) p WHERE has_schema_privilege(b.oid, n.oid, 'USAGE')\n"
-	"    AND has_table_privilege(b.oid, c.oid, p)\n"
-	"    AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, p))\n"
-	"  UNION SELECT w.what FROM (VALUES ('schedule', 'move_due'),\n"
+	"  unnest(w.privileges) WITH ORDINALITY p (name, at)\n"
+	"  WHERE has_schema_privilege(b.oid, n.oid, 'USAGE')\n"
+	"    AND has_table_privilege(b.oid, c.oid, p.name)\n"
+	"    AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, "
+	"p.name))\n"
+	"  UNION ALL SELECT w.what, 'FUNCTION ' || f.oid::regprocedure, 1,\n"
+	"    CASE WHEN NOT has_function_privilege(f.oid, 'EXECUTE') THEN 'EXECUTE' END\n"
+	"  FROM (VALUES ('schedule', 'move_due'),\n"
 	"    ('schedule', 'scheduled_state'), ('cleanup', 'cleanup_look_partition'),\n"
 	"    ('cleanup', 'cleanup_remove_partition')) w (what, name)\n"
 	"  JOIN pg_proc f ON f.proname = w.name\n"
 	"  JOIN pg_namespace n ON n.oid = f.pronamespace AND n.nspname = 'walpost', before b\n"
 	"  WHERE has_function_privilege(b.oid, f.oid, 'EXECUTE')\n"
 	"    AND NOT has_function_privilege(f.oid, 'EXECUTE')),\n"
+	"grants AS (\n"
+	"  SELECT 'SCHEMA walpost' AS object, 'USAGE' AS privileges FROM pg_namespace n\n"
+	"  WHERE n.nspname = 'walpost' AND NOT has_schema_privilege(n.oid, 'USAGE')\n"
+	"    AND EXISTS (SELECT FROM lacks)\n"
+	"  UNION ALL SELECT object, string_agg(privilege, ', ' ORDER BY at) FROM lacks\n"
+	"  WHERE privilege IS NOT NULL GROUP BY object),\n"
 	"mine AS (SELECT %s AS pid),\n"
 	"slot AS (SELECT to_jsonb(s) AS j FROM pg_replication_slots s WHERE s.slot_name = %L),\n"
 	"pub AS (SELECT p.oid, p.pubname, to_jsonb(p) AS j FROM pg_publication p WHERE p.pubname = "

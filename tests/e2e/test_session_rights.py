@@ -131,6 +131,21 @@ def _cured_by_check(database, environment, refused):
         database.apply(finding)
 
 
+def test_rights_that_lack_are_granted_once_each_on_what_is_there(owned):
+    """A database that an earlier init prepared has less of what belongs together."""
+    environment = _init(owned, _by_role)
+    owned.sql("DROP TABLE walpost.replay, walpost.cleanup_detached CASCADE; "
+              f"GRANT USAGE ON SCHEMA walpost TO {owned.role}; "
+              f"GRANT SELECT, UPDATE ON walpost.slot_checkpoint TO {owned.role}")
+    (finding,) = [finding for finding in _check(owned, environment)[1] if finding["name"] == "rights"]
+    grants = finding["cure"].splitlines()
+    assert len(set(grants)) == len(grants) and all(grant.endswith(f" TO {owned.role};") for grant in grants), grants
+    assert f"GRANT INSERT ON walpost.slot_checkpoint TO {owned.role};" in grants
+    assert not any("USAGE" in grant or "walpost.replay" in grant for grant in grants)
+    owned.apply(finding)
+    assert "rights" not in owned.check()
+
+
 def _cured_by_run(database, environment, refused):
     said = " ".join(line.get("reason", "") for line in refused.log() if line["level"] == "error")
     grants = re.findall(r"GRANT .*? TO (?:\"[^\"]*\"|\w+)", said)
