@@ -2,6 +2,7 @@
 row whose event is not in Kafka is never removed, and in the end what is in Kafka goes."""
 
 import random
+import signal
 import uuid
 
 import psycopg
@@ -39,6 +40,13 @@ class Schedule:
                 raise
             assert slot_accept(self.stage).returncode == 0
             return relay_with(self.stage)
+
+    def stop(self):
+        """Where nothing was published for long it has seen that, and ended."""
+        if self.relay.is_alive():
+            self.relay.signal(signal.SIGTERM)
+        code = self.relay.wait_exit()
+        assert code == 0 or code == 3 and self.relay.log("events_would_be_lost"), self.relay.log_tail()
 
     def columns(self):
         """Clocks go back and forth; a time is never changed."""
@@ -127,7 +135,7 @@ class Schedule:
     def renew_slot(self):
         if self.open or self.prepared:
             return
-        self.relay.stop()
+        self.stop()
         self.rows()
         self.stage.sql("SELECT pg_drop_replication_slot(%s)", (self.stage.slot,))
         self.stage.create_slot(with_truth=False)
@@ -135,7 +143,7 @@ class Schedule:
         self.relay = self.start()
 
     def skip(self):
-        self.relay.stop()
+        self.stop()
         self.rows()
         to = self.stage.sql("SELECT pg_current_wal_insert_lsn()::text")[0][0]
         self.rows()
