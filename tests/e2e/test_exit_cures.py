@@ -240,8 +240,8 @@ def test_a_slot_that_is_gone_has_one_cure_in_all_places(stage, where):
     again = stage.new_relay().start()
     assert again.wait_exit(40) == 3
     said = _said(stage, relay, again.log("stream_refused")[0]["reason"])
-    sentence = r"there is no slot \S+\. If a relay has used it, stop all relays and run `walpost backfill --missing`, " \
-        r"[^`]*; for a first start, run `walpost init`"
+    sentence = r"there is no slot \S+\. If a relay has used it, stop all relays and run `walpost backfill --missing`" \
+        r", [^`]*; for a first start, run `walpost init`"
     assert len({_one_answer(sentence, text) for text in said.values()}) == 1
     if where == "cure of check":
         follow_check(stage, relay, {})

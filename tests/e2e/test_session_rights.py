@@ -131,7 +131,7 @@ def _cured_by_check(database, environment, refused):
         database.apply(finding)
 
 
-def test_rights_that_lack_are_granted_once_each_on_what_is_there(owned):
+def test_missing_rights_are_granted_once_each_on_what_exists(owned):
     """A database that an earlier init prepared has less of what belongs together."""
     environment = _init(owned, _by_role)
     owned.sql("DROP TABLE walpost.replay, walpost.cleanup_detached CASCADE; "
