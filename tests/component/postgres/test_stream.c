@@ -9,6 +9,7 @@
 
 #include "walpost/base/wire.h"
 #include "walpost/postgres/publication.h"
+#include "walpost/wal/slot_cure.h"
 
 static struct harness harness;
 
@@ -158,6 +159,14 @@ static void tls_carries_large_and_small_rows(void **state)
 
 /* ---- failures before the stream ---- */
 
+static void check_says_no_slot(const struct wp_source_failure *f)
+{
+	char said[sizeof(f->error.text)];
+
+	(void)snprintf(said, sizeof(said), WP_SLOT_MISSING, "s");
+	CHECK_HAS(f->error.text, said);
+}
+
 static void a_missing_slot_is_refused_with_its_cure(void **state)
 {
 	harness_sql(&harness, "SELECT pg_drop_replication_slot('s')");
@@ -165,7 +174,7 @@ static void a_missing_slot_is_refused_with_its_cure(void **state)
 	harness.source->ops->connect(harness.source);
 	const struct wp_source_failure *f = harness_failure(&harness);
 	CHECK_EQ(f->reaction, WP_REACT_STOP_HUMAN);
-	CHECK_HAS(f->error.text, "slot");
+	check_says_no_slot(f);
 	CHECK_HAS(f->error.text, "cure: ");
 }
 
@@ -185,6 +194,18 @@ static void a_slot_dropped_while_looking_is_refused(void **state)
 	harness_sql(&harness, "SELECT pg_drop_replication_slot('s')");
 	harness.source->ops->refresh(harness.source);
 	CHECK_EQ(harness_failure(&harness)->reaction, WP_REACT_STOP_HUMAN);
+	check_says_no_slot(harness_failure(&harness));
+}
+
+static void a_slot_dropped_before_the_stream_starts_is_refused(void **state)
+{
+	harness_ready(&harness);
+	harness_sql(&harness, "SELECT pg_drop_replication_slot('s')");
+	harness.source->ops->start(harness.source, 0, harness_view(&harness)->facts.transfer,
+				   WP_CHECKPOINT_KEEP);
+	CHECK_EQ(harness_failure(&harness)->reaction, WP_REACT_STOP_HUMAN);
+	CHECK_TEXT(harness_failure(&harness)->sqlstate, "42704");
+	check_says_no_slot(harness_failure(&harness));
 }
 
 static void a_conninfo_that_libpq_does_not_take_is_refused_at_once(void **state)
@@ -432,7 +453,7 @@ static void a_publication_younger_than_a_row_stops_before_anything_is_confirmed(
 	CHECK_TEXT(f->sqlstate, server_version() >= 18 ? "55000" : "42704");
 	CHECK_HAS(f->error.text, "publication \"p\" does not exist at this position of the WAL");
 	CHECK_HAS(f->error.text, "postgres.publication");
-	CHECK_HAS(f->error.text, "walpost slot drop --force, walpost slot create, insert");
+	CHECK_HAS(f->error.text, WP_SLOT_REPLACE);
 }
 
 /* ---- walpost.reissue, whose publication is read as well ---- */
@@ -778,6 +799,7 @@ int main(void)
 		   TEST(an_sql_ascii_database_streams_bytes_that_are_not_utf8),
 		   TEST(names_of_any_kind_are_quoted), TEST(a_large_row_comes_whole),
 		   TEST(a_missing_slot_is_refused_with_its_cure),
+		   TEST(a_slot_dropped_before_the_stream_starts_is_refused),
 		   TEST(a_missing_publication_is_refused_before_the_stream),
 		   TEST(a_slot_dropped_while_looking_is_refused),
 		   TEST(a_conninfo_that_libpq_does_not_take_is_refused_at_once),
