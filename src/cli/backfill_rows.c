@@ -143,7 +143,8 @@ static bool is_known_by_statement(const struct wp_backfill *b)
 {
 	const struct wp_diff_place *place = &b->diff.reading.place;
 
-	return strcmp(b->last.transaction, place->transaction) == 0 &&
+	return b->last.statement[0] != '\0' && place->statement[0] != '\0' &&
+	       strcmp(b->last.transaction, place->transaction) == 0 &&
 	       strcmp(b->last.statement, place->statement) != 0;
 }
 
@@ -176,6 +177,13 @@ static enum wp_rc judge_place(struct wp_backfill *b, const struct wp_event *even
 
 	if (table->order.is_given_up || wp_span_is_null(event->key))
 		return WP_OK;
+	if (b->diff.reading.place.value == NULL)
+		return wp_error_set(
+			error, WP_CONFIG,
+			"table %s: column %s, which is to give the order of its rows, is "
+			"NULL in a row of key %s; name another with --order-by, or give "
+			"the order up: --order-by " WP_ROW_ORDER_NONE,
+			table->name, table->order.column, wp_excerpt(&key, event->key));
 	if (follows_last(b, event) && table->order.column[0] == '\0')
 		return wp_row_order_refuse(&table->order, table->name,
 					   knows_key ? wp_excerpt(&key, event->key) : NULL, error);

@@ -213,7 +213,9 @@ static void add_place(struct rows *r, struct wp_sql *sql)
 		wp_sql_add(sql, ", %I::text AS cmax", column);
 	else
 		wp_sql_add(sql, ", '' AS cmax");
-	wp_sql_add(sql, ", xmin::text AS xmin, cmin::text AS cmin");
+	/* A DELETE that was rolled back has left its own number in cmin. */
+	wp_sql_add(sql, ", xmin::text AS xmin, CASE WHEN xmax::text = '0' THEN cmin::text ELSE '' "
+			"END AS cmin");
 }
 
 /*
@@ -549,7 +551,9 @@ static enum wp_rc take_row(struct rows *r, const PGresult *result, int row, stru
 		r->diff->reading.table = r->table;
 		r->diff->reading.outbox = r->outbox;
 		r->diff->reading.place = (struct wp_diff_place){
-			.value = PQgetvalue(result, row, r->place_column),
+			.value = PQgetisnull(result, row, r->place_column)
+					 ? NULL
+					 : PQgetvalue(result, row, r->place_column),
 			.transaction = PQgetvalue(result, row, r->place_column + 1),
 			.statement = PQgetvalue(result, row, r->place_column + 2),
 		};

@@ -201,17 +201,12 @@ static enum wp_rc refuse_member(const char *choice, const char *option, const ch
 			    member);
 }
 
-/* A column that nobody named, and that may be NULL, is none. */
 static enum wp_rc find_order(struct wp_replay *r, struct wp_error *error)
 {
 	const struct wp_replay_choice *c = &r->choice;
 	const char *wanted = c->order_by != NULL ? c->order_by : c->time_column;
 
-	enum wp_rc rc =
-		wp_row_order_find(&r->session, &r->table, wanted, r->outbox, &r->order, error);
-	if (rc == WP_OK && wanted == NULL && r->order.may_be_null)
-		r->order.column[0] = '\0';
-	return rc;
+	return wp_row_order_find(&r->session, &r->table, wanted, r->outbox, &r->order, error);
 }
 
 static enum wp_rc find_keys(struct wp_replay *r, struct wp_error *error)
@@ -324,7 +319,9 @@ static void add_ties_sql(struct wp_sql *sql, const struct wp_replay *r)
 			"min(t.key COLLATE \"C\") FROM (SELECT ");
 	wp_row_order_add_key(sql, r->outbox, "o.");
 	wp_sql_add(sql, " AS key, count(*) AS rows, count(DISTINCT o.xmin::text) = 1 AND "
-			"count(DISTINCT o.cmin::text) = count(*) AS is_known ");
+			"count(DISTINCT o.cmin::text) = count(*) "
+			/* A DELETE that was rolled back has left its own number there. */
+			"AND bool_and(o.xmax::text = '0') AS is_known ");
 	wp_replay_chosen_sql(sql, r);
 	wp_sql_add(sql, " AND ");
 	wp_row_order_add_key(sql, r->outbox, "o.");

@@ -7,11 +7,12 @@
 #include "walpost/cli/cli.h"
 #include "walpost/outbox/columns.h"
 
-enum answer { NAME, COUNTS_UP, IS_CANDIDATE, IS_ORDERED, IS_NOT_NULL };
+enum answer { NAME, COUNTS_UP, IS_CANDIDATE, IS_ORDERED, IS_NOT_NULL, IS_INSERT_TIME };
 
 /*
  * Each column: whether it counts up in the primary key, could say the order, can be sorted by. As the
- * first of that key it tells rows apart by itself, or of a partitioned table's with the partition.
+ * first of that key it tells rows apart by itself, or of a partitioned table's with the partition. And whether
+ * it is the time of the insert by its default, as in the table that `walpost init` makes.
  */
 static const char columns_sql[] =
 	"SELECT a.attname, (a.attidentity <> '' OR pg_catalog.pg_get_serial_sequence(%L, "
@@ -20,7 +21,10 @@ static const char columns_sql[] =
 	"AND i.indisprimary AND i.indkey[0] = a.attnum), "
 	"a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'timestamp'::regtype, "
 	"'timestamptz'::regtype), "
-	"t.typcategory IN ('N', 'D', 'S') OR a.atttypid = 'uuid'::regtype, a.attnotnull "
+	"t.typcategory IN ('N', 'D', 'S') OR a.atttypid = 'uuid'::regtype, a.attnotnull, "
+	"a.atttypid = 'timestamptz'::regtype AND EXISTS (SELECT FROM pg_catalog.pg_attrdef d WHERE "
+	"d.adrelid = a.attrelid AND d.adnum = a.attnum "
+	"AND pg_catalog.pg_get_expr(d.adbin, d.adrelid) = 'clock_timestamp()') "
 	"FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid "
 	"WHERE a.attrelid = %L::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
 
@@ -39,17 +43,23 @@ static int find_column(const PGresult *columns, const char *name)
 	return -1;
 }
 
-static int find_candidate(const PGresult *columns, const char *name)
+/* A row without a value has no place: such a column is taken only if it was named. */
+static bool is_complete(const PGresult *columns, int row)
+{
+	return is_true(columns, row, IS_CANDIDATE) && is_true(columns, row, IS_NOT_NULL);
+}
+
+static int find_complete(const PGresult *columns, const char *name)
 {
 	int row = find_column(columns, name);
 
-	return row >= 0 && is_true(columns, row, IS_CANDIDATE) ? row : -1;
+	return row >= 0 && is_complete(columns, row) ? row : -1;
 }
 
-static int find_counting(const PGresult *columns)
+static int find_first(const PGresult *columns, enum answer which)
 {
 	for (int row = 0; row < PQntuples(columns); row++) {
-		if (is_true(columns, row, COUNTS_UP) && is_true(columns, row, IS_CANDIDATE))
+		if (is_true(columns, row, which) && is_complete(columns, row))
 			return row;
 	}
 	return -1;
@@ -110,11 +120,13 @@ static enum wp_rc judge(struct wp_row_order *order, const PGresult *columns, con
 	list_candidates(columns, order->candidates, sizeof(order->candidates));
 	if (wanted != NULL && wanted[0] != '\0')
 		return take_wanted(order, columns, table, wanted, error);
-	int row = find_candidate(columns, outbox->column_timestamp);
+	int row = find_complete(columns, outbox->column_timestamp);
 	if (row < 0)
-		row = find_counting(columns);
+		row = find_first(columns, COUNTS_UP);
 	if (row < 0)
-		row = find_candidate(columns, outbox->column_inserted);
+		row = find_complete(columns, outbox->column_inserted);
+	if (row < 0)
+		row = find_first(columns, IS_INSERT_TIME);
 	if (row >= 0)
 		take(order, columns, row);
 	return WP_OK;
@@ -185,6 +197,6 @@ void wp_row_order_say_ties(const char *column, const char *table, uint64_t rows)
 		wp_cli_say(stderr,
 			   "walpost: table %s: %" PRIu64
 			   " row%s the same %s as another of the same key, and nothing else says "
-			   "their order: they are sent as they lie in the table\n",
+			   "their order: they may be sent in another one\n",
 			   table, rows, rows == 1 ? " has" : "s have", column);
 }

@@ -161,9 +161,9 @@ static void judge_slot(struct judge *j)
 {
 	j->room = WP_ROOM_SLOT;
 	if (answer_null(j, A_SLOT_TYPE)) {
+		/* No SQL: pasted, it would make a slot behind events that nobody has read. */
 		wp_sql_add(&j->cure, "-- if a relay has used it: walpost backfill --missing\n"
-				     "-- for a first start: walpost init, or by hand:\n");
-		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
+				     "-- for a first start: walpost init");
 		FOUND_LOST(j, "slot", WP_SLOT_MISSING, j->options->slot);
 		return;
 	}

@@ -3,8 +3,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "walpost/postgres/slot.h"
-
 void wp_judge_begin(struct judge *j)
 {
 	wp_buffer_init(&j->cure_text, CURE_SIZE);

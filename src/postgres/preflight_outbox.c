@@ -1,7 +1,6 @@
 #include "preflight_judge.h"
 
 #include "walpost/postgres/publication.h"
-#include "walpost/postgres/slot.h"
 #include "walpost/wal/slot_cure.h"
 #include "walpost/wal/relations.h"
 

@@ -117,7 +117,7 @@ static void say(const struct wp_slot_claim *c, const struct gap *g, struct wp_er
 		"in Kafka. %s. Then start again",
 		c->slot, wp_lsn_text(g->slot, slot), g->who, wp_lsn_text(g->confirmed, confirmed),
 		*g->when ? " at " : "", g->when, g->how, bytes,
-		g->is_written ? WP_SLOT_MOVED : WP_SLOT_MOVED_UNRECORDED);
+		g->is_written ? WP_SLOT_MOVED : WP_SLOT_REPLACE);
 }
 
 /* -- what this process knows itself -------------------------------------------- */

@@ -252,6 +252,22 @@ def test_a_slot_that_is_gone_has_one_cure_in_all_places(stage, where):
     assert lost in [m.id for m in stage.read()]
 
 
+def test_the_table_that_init_makes_is_brought_back_by_the_cure_alone(make_stage):
+    stage = make_stage(set_up=False)
+    stage.create_topic(partitions=1)
+    relay = stage.new_relay()
+    relay.changes = {}
+    walpost(relay, "init")
+    relay.start()
+    stage.wait_streaming(relay)
+    relay.stop()
+    rows = [stage.insert("a") for _ in range(3)]
+    _drop(stage)
+    follow_check(stage, relay, {})
+    _flows(stage, {})
+    assert [m.id for m in stage.read()][:3] == rows
+
+
 @pytest.mark.parametrize("where", ["log", "check", "cure of check"])
 def test_a_slot_that_cannot_be_used_has_one_cure_in_all_places(stage, where):
     give_order(stage)

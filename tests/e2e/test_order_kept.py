@@ -68,6 +68,19 @@ def _ordered(stage):
     stage.sql(f"ALTER TABLE {stage.table} ADD created_at timestamptz NOT NULL DEFAULT clock_timestamp()")
 
 
+def _timed(stage):
+    """A column that has the order, which nothing says."""
+    stage.sql(f"ALTER TABLE {stage.table} ADD created_at timestamptz NOT NULL DEFAULT now()")
+
+
+def _half_timed(stage, key="W-1"):
+    """The rows from before a column was added have no value in it."""
+    rows = [stage.insert(key) for _ in range(2)]
+    stage.sql(f"ALTER TABLE {stage.table} ADD created_at timestamptz")
+    stage.sql(f"ALTER TABLE {stage.table} ALTER created_at SET DEFAULT now()")
+    return rows + [stage.insert(key) for _ in range(2)]
+
+
 def _replay(stage, *arguments, changes=None):
     file = stage.folder / "replay.conf"
     file.write_text(config_text(stage.config(changes)))
@@ -121,15 +134,17 @@ def test_replay_sends_rows_of_different_keys_without_an_order(shop):
 
 
 @pytest.mark.parametrize("how", ["--order-by", "--time-column", "outbox.column.timestamp", "outbox.column.inserted",
-                                 "identity"])
+                                 "identity", "clock_timestamp()"])
 def test_replay_keeps_the_order_by_the_column_that_says_it(shop, how):
     if how == "identity":
         shop.sql(f"ALTER TABLE {shop.table} DROP CONSTRAINT outbox_pkey, ADD UNIQUE (id), "
                  "ADD n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY")
-    else:
+    elif how == "clock_timestamp()":
         _ordered(shop)
+    else:
+        _timed(shop)
     rows = _scatter(shop)
-    changes = {how: "created_at"} if "." in how else None
+    changes = {how: "created_at"} if how.startswith("outbox.") else None
     relay = shop.relay(changes)
     shop.wait_all_confirmed(30, relay)
     words = (how, "created_at") if how.startswith("--") else ()
@@ -139,7 +154,7 @@ def test_replay_keeps_the_order_by_the_column_that_says_it(shop, how):
 
 
 def test_replay_names_the_candidates(shop):
-    _ordered(shop)
+    _timed(shop)
     _scatter(shop)
     _delivered(shop)
     done = _replay(shop)
@@ -189,7 +204,7 @@ def test_a_row_that_is_updated_while_others_of_its_time_are_sent_is_sent_or_told
 
 
 def test_replay_keeps_its_order_when_the_configuration_has_another_one_meanwhile(shop):
-    _ordered(shop)
+    _timed(shop)
     rows = _scatter(shop)
     relay = shop.relay({"outbox.column.timestamp": "created_at"})
     shop.wait_all_confirmed(30, relay)
@@ -243,7 +258,7 @@ def test_backfill_sends_what_is_missing_of_different_keys_without_an_order(shop)
 
 
 def test_backfill_keeps_the_order_by_the_column_that_says_it(shop):
-    _ordered(shop)
+    _timed(shop)
     rows = _scatter(shop)
     _lose(shop)
     why = backfill.refused(backfill.run(shop, "--missing"))
@@ -251,6 +266,51 @@ def test_backfill_keeps_the_order_by_the_column_that_says_it(shop):
     ran = backfill.run(shop, "--missing", "--order-by", "created_at")
     assert "in the order of created_at" in backfill.done(ran) and ran.stderr == ""
     assert backfill.sent(shop) == rows
+
+
+def test_backfill_knows_the_time_of_the_insert(shop):
+    _ordered(shop)
+    rows = _scatter(shop)
+    _lose(shop)
+    ran = backfill.run(shop, "--missing")
+    assert "in the order of created_at" in backfill.done(ran) and ran.stderr == ""
+    assert backfill.sent(shop) == rows
+
+
+@pytest.mark.parametrize("option", ["outbox.column.timestamp", "outbox.column.inserted"])
+def test_rows_without_a_value_have_no_place(shop, option):
+    """Sorted by it they would come last."""
+    rows = _half_timed(shop)
+    changes = {option: "created_at"}
+    done = _replay(shop, changes=changes)
+    assert done.returncode == 2 and NOTHING in done.stderr
+    done = _replay(shop, "--order-by", "created_at", changes=changes)
+    assert done.returncode == 2 and "may be NULL" in done.stderr
+    _lose(shop)
+    why = backfill.refused(backfill.run(shop, "--missing", changes=changes))
+    assert NOTHING in why
+    why = backfill.refused(backfill.run(shop, "--missing", "--order-by", "created_at", changes=changes))
+    assert "column created_at, which is to give the order of its rows, is NULL in a row of key W-1" in why
+    assert backfill.slots(shop) == [] and backfill.sent(shop) == []
+    shop.sql(f"DELETE FROM {shop.table} WHERE created_at IS NULL")
+    backfill.done(backfill.run(shop, "--missing", "--order-by", "created_at", changes=changes))
+    assert backfill.sent(shop) == rows[2:]
+
+
+def test_a_delete_that_was_rolled_back_leaves_no_order(shop):
+    _timed(shop)
+    with shop.transaction() as connection:
+        rows = [shop.insert("W-1", connection=connection) for _ in range(2)]
+    with shop.connect() as connection:
+        connection.execute("BEGIN; SELECT 1")
+        connection.execute(f"DELETE FROM {shop.table} WHERE id = %s", (rows[1],))
+        connection.execute("ROLLBACK")
+    said = "2 rows have the same created_at as another of the same key"
+    assert said in _replay(shop, "--order-by", "created_at", "--dry-run").stderr
+    _lose(shop)
+    ran = backfill.run(shop, "--order-by", "created_at")
+    backfill.done(ran)
+    assert "1 row has the same created_at as another of the same key" in ran.stderr
 
 
 def test_backfill_takes_rows_of_one_transaction_in_the_order_of_their_statements(shop):
@@ -308,7 +368,7 @@ def _missing(cure):
 
 
 def test_events_that_are_missing_in_kafka(shop):
-    _ordered(shop)
+    _timed(shop)
     rows = _scatter(shop)
     _delivered(shop)
     _lose_records(shop)

@@ -77,6 +77,8 @@ class Administered:
             assert done.returncode == 0, f"{cure}\n{done.stderr}"
         elif not cure.startswith("--"):
             self.kafka_tools.shell(cure)
+        if "-- for a first start: walpost init" in cure:
+            self.init()
         for key, value in _SETTING.findall(cure):
             self.config[key] = value
         if "restart" in finding["what"]:

@@ -6,7 +6,6 @@ import subprocess
 
 from lib.relay import clean_environment, config_text, run_command
 
-_FIRST_START = re.compile("-- for a first start: .*", re.DOTALL)
 _SETTING = re.compile(r"-- (?:then )?set ([a-z._]+) = (.*)")
 
 
@@ -32,7 +31,7 @@ def follow_check(stage, relay, config, rounds=3):
         if not found:
             return changes
         for finding in found.values():
-            cure = re.sub(_FIRST_START, "", finding["cure"])
+            cure = finding["cure"]
             done = subprocess.run(
                 ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", stage.postgres.conninfo(stage.database)],
                 input=cure, text=True, capture_output=True, env=clean_environment(), timeout=60)

@@ -78,7 +78,7 @@ typedef enum wp_rc (*wp_diff_take)(void *arg, const struct wp_event *event,
 
 /* Of a row that is taken, in the order of its table; borrowed. */
 struct wp_diff_place {
-	const char *value; /* of the column of the order; "": NULL, or there is none */
+	const char *value; /* of the column of the order; NULL: as in SQL; "": there is none */
 	const char *transaction;
 	const char *statement;
 };

@@ -1,12 +1,13 @@
 /*
  * In which order were the rows of a table committed? Whatever sends rows again (`walpost backfill`,
  * `walpost replay`) keeps the order of each key by a column: the one that was named, that of
- * outbox.column.timestamp, the identity or serial column of the primary key, or that of
- * outbox.column.inserted. Without any it sends only rows of which no two are of one key, or rows whose
- * order was given up.
+ * outbox.column.timestamp, the identity or serial column of the primary key, that of
+ * outbox.column.inserted, or a timestamptz whose default is clock_timestamp(). None that may be NULL
+ * is taken, unless it was named. Without any it sends only rows of which no two are of one key, or
+ * rows whose order was given up.
  *
- * Rows of one key and one value, as created_at = now() gives to all rows of a transaction, come in
- * the order of the statements that inserted them (cmin), and then as they lie in the table.
+ * Rows of one key, one value and one transaction, to which created_at = now() gives the same, come in
+ * the order of the statements that inserted them (cmin), while nobody has touched them since.
  *
  * Owns and borrows nothing.
  */

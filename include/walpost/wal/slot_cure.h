@@ -14,14 +14,11 @@
 			       "have and creates the "                                            \
 			       "slot; for a first start, run `walpost init`"
 
-#define WP_SLOT_REPLACE                                                                       \
-	"Stop all relays and run `walpost backfill --missing --force`, which sends the rows " \
-	"that Kafka does not have and replaces the slot"
+#define WP_SLOT_REPLACE                                                                           \
+	"Stop all relays and run `walpost backfill --missing --force`, which sends the rows "     \
+	"that Kafka does not have and replaces the slot (logical messages and events of deleted " \
+	"rows that it still holds are given up)"
 
-/* Nothing is written down that would make the next start refuse it again. */
-#define WP_SLOT_MOVED_UNRECORDED \
-	WP_SLOT_REPLACE " (logical messages that it still holds are given up)"
-
-#define WP_SLOT_MOVED WP_SLOT_MOVED_UNRECORDED "; or, if nothing is missing, `walpost slot accept`"
+#define WP_SLOT_MOVED WP_SLOT_REPLACE "; or, if nothing is missing, `walpost slot accept`"
 
 #endif

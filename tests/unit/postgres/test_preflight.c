@@ -612,7 +612,8 @@ static void a_missing_slot_is_made(void **state)
 {
 	s.values[A_SLOT_TYPE] = NULL;
 	check_fails("slot", WP_REACT_STOP_HUMAN, "there is no slot s",
-		    "pg_create_logical_replication_slot('s', 'pgoutput', false, false, true);");
+		    "-- if a relay has used it: walpost backfill --missing\n"
+		    "-- for a first start: walpost init");
 	CHECK(!found.slot_exists);
 }
 
