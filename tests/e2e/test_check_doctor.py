@@ -192,8 +192,7 @@ def test_a_slot_with_rows_from_before_its_publication(ready):
     _publication_made_anew(ready, between=lambda: _insert(ready))
     finding = ready.check()["slot_decodes"]
     assert finding["level"] == "fail" and "walpost" in finding["what"]
-    ready.cure(1)
-    assert _is_fine(ready, "slot_decodes")
+    assert finding["cure"] == "-- walpost backfill --missing --force"  # run in test_exit_cures, where there is Kafka
     wait_until(lambda: not ready.sql("SELECT 1 FROM pg_replication_slots WHERE slot_name LIKE 'walpost_check%%'"), 20,
                "its own slot is gone with its session")
 

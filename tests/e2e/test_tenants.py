@@ -297,7 +297,8 @@ def test_a_table_of_two_patterns_is_of_the_first_and_one_that_is_named_of_its_se
     checked = run_command("check", "-c", relay.config_file).stdout
     assert "Outbox tenant_*.outbox\n  ok    table: 1 table fits the pattern; the newest is tenant_a.outbox" in checked
     assert "Outbox tenant_v*.outbox\n  ok    table: 1 table fits the pattern" in checked
-    assert "lack" not in checked
+    outboxes = checked[checked.index("Outbox tenant_"):]  # a slot may "lack" what another has
+    assert "lack" not in outboxes
     relay.stop()
 
 
