@@ -214,9 +214,11 @@ static void judge(struct wp_check *c, struct wp_session *session, const struct w
 			judge_default(c, session, t);
 		else
 			judge_speed(c, t, r);
-		judge_publication(c, session, t);
+		if (*session->locked.text == '\0')
+			judge_publication(c, session, t);
 	}
-	if (c->found.findings.count == before && !wp_check_is_brief(c)) {
+	bool is_known = *session->locked.text == '\0';
+	if (is_known && c->found.findings.count == before && !wp_check_is_brief(c)) {
 		(void)wp_error_set(
 			&what, WP_OK,
 			"rows of table %s can be removed once their events are in Kafka; `walpost "
@@ -233,6 +235,7 @@ void wp_check_cleanup(struct wp_check *c, struct wp_session *session)
 	if (c->config.relay.cleanup.mode == WP_CLEANUP_NONE)
 		return;
 	wp_requirements_cleaned(&c->config.outboxes, &c->config.relay.cleanup, &cleaned);
-	for (size_t i = 0; i < cleaned.count; i++)
+	/* What is locked is so for the questions that follow, and each of them would forget it. */
+	for (size_t i = 0; i < cleaned.count && *session->locked.text == '\0'; i++)
 		judge(c, session, &cleaned.tables[i]);
 }

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -103,6 +104,17 @@ def test_a_table_of_walpost_that_is_locked_is_named(ready, table):
         for command, run in runs.items():
             assert run.stdout + run.stderr, command
             assert "canceling statement" not in run.stdout + run.stderr, (command, run.stdout + run.stderr)
+
+
+def test_check_asks_no_more_once_it_has_met_a_lock(ready):
+    """A question that follows forgets the lock, unless it waits for the same, as a plan of the catalogs may have it."""
+    with locked(ready, "walpost.parked") as holder:
+        checked = run_command("check", "-c", ready.file, deadline=DEADLINE)
+    assert checked.returncode == 1 and f"table walpost.parked is locked by process {holder}" in checked.stdout, checked
+    log = ready.postgres.log.read_text()
+    asked = rf"\[(\d+)\] walpost STATEMENT: .*\n.*\n?.*FROM walpost.parked WHERE slot = '{ready.slot}'"
+    (pid,) = set(re.findall(asked, log))
+    assert len(re.findall(rf"\[{pid}\] walpost ERROR:  canceling statement due to user request", log)) == 1
 
 
 def test_tail_says_for_whom_it_waits_and_goes_on(ready):
