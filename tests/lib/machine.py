@@ -8,9 +8,10 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
-from lib import process
+from lib import places, process
 from lib.waiting import wait_until
 from servers import cache
 
@@ -34,6 +35,10 @@ mount -t tmpfs -o mode=755 tmpfs "$root/dev"
 mkdir "$root/dev/pts" "$root/dev/shm" "$root/run/lock"
 mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+for folder in $SHARED; do
+	mount --bind "$folder" "$root$folder"
+done
+unset SHARED
 ln -s pts/ptmx "$root/dev/ptmx"
 ln -s /proc/self/fd "$root/dev/fd"
 for device in null zero full random urandom tty; do
@@ -79,16 +84,50 @@ def _environment(more=None):
     return {"PATH": _PATH, "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive", **proxies, **(more or {})}
 
 
+def _entering(folder, command, environment, shared=()):
+    """Arguments of Popen."""
+    return {
+        "args": ["unshare", *_NAMESPACES, "sh", "-c", _ENTER, "enter", str(folder), *map(str, command)],
+        "env": {"CGROUP": "", "SHARED": " ".join(map(str, shared)), **_environment(environment)},
+        "text": True, "errors": "replace", "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT,
+        "preexec_fn": process.dies_with_us(),
+    }
+
+
 def run(folder, *command, environment=None, input=None, deadline=900):
     """Runs a command as root in the Debian in `folder`; what it said. A failure shows it."""
     done = subprocess.run(
-        ["unshare", *_NAMESPACES, "sh", "-c", _ENTER, "enter", str(folder), *map(str, command)],
-        env={"CGROUP": "", **_environment(environment)}, text=True, errors="replace", timeout=deadline,
+        **_entering(folder, command, environment), timeout=deadline,
         input=input, stdin=subprocess.DEVNULL if input is None else None,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=process.dies_with_us(),
     )
     assert done.returncode == 0, f"{' '.join(map(str, command))} failed:\n{done.stdout[-6000:]}"
     return done.stdout
+
+
+def follow(folder, *command, say, environment=None, shared=(), deadline):
+    """As run(), with each line given to `say` when it comes, and with some of our folders in their places: the exit
+    code, None if it took longer than `deadline` seconds."""
+    with subprocess.Popen(**_entering(folder, command, environment, shared), stdin=subprocess.DEVNULL) as running:
+        end = threading.Timer(deadline, running.kill)
+        end.start()
+        for line in running.stdout:
+            say(line.rstrip("\n"))
+        code = running.wait()
+        was_in_time = end.is_alive()
+        end.cancel()
+    return code if was_in_time else None
+
+
+def give_tree(folder):
+    """The tree as it is now, changes that are not committed too, as a repository in the Debian: its path there."""
+    def git(*words):
+        done = subprocess.run(["git", *map(str, words)], cwd=places.TREE, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    commit = git("stash", "create") or git("rev-parse", "HEAD")
+    git("init", "-q", "--bare", Path(folder) / "walpost.git")
+    git("push", "-q", Path(folder) / "walpost.git", f"{commit}:refs/heads/main")
+    return "/walpost.git"
 
 
 def _own_cgroup():

@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from chaos import proof  # noqa: E402
-from lib import passed, places, process, samples as sample_programs  # noqa: E402
+from lib import bare, passed, places, process, samples as sample_programs  # noqa: E402
 from lib.leftovers import remove_leftovers  # noqa: E402
 from lib.second_try import LATE_PROPERTY, Late, second_tries  # noqa: E402
 from lib.waiting import limit_factor  # noqa: E402
@@ -446,6 +446,23 @@ def arm64(arguments):
     return add([meson_suite(suite, "arm64", arguments) for suite in EMULATED])
 
 
+def debian13(arguments):
+    """What a change must pass, or the words that are given, on a bare Debian 13."""
+    lines = []
+
+    def hear(line):
+        lines.append(line)
+        say(f"  {line}")
+
+    code = bare.tests("trixie", arguments, hear)
+    if code is None:
+        raise Failed(f"tests/run took longer than {bare.DEADLINE // 60} minutes")
+    closed = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped", lines[-1]) if lines else None
+    if not closed or (code != 0) != (int(closed[2]) > 0):
+        raise Failed(f"tests/run exited with {code} and no such line")
+    return Count(*map(int, closed.groups()))
+
+
 def fuzz_for(seconds, target, folder):
     """One target under libFuzzer for so long; what it finds new stays in the build folder."""
     found = folder / "tests" / "fuzz" / f"found-{target}"
@@ -476,7 +493,7 @@ def fuzz(arguments):
 def ring_runner(ring):
     runners = {"lint": lint, "fuzz": fuzz, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize,
                "bench": bench, "debezium": debezium, "samples": samples, "image": image,
-               "package": package, "arm64": arm64}
+               "package": package, "arm64": arm64, "debian13": debian13}
     name, *words = ring.split()
     if words:  # of a ring that the rows have in parts
         of_row = {

@@ -33,11 +33,6 @@ def suite(request):
     return request.param
 
 
-def _git(*words, cwd=places.TREE):
-    done = subprocess.run(["git", *map(str, words)], cwd=cwd, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
 def _fill_builder(suite, part):
     """A clean Debian with what control asks for, and git."""
     shutil.rmtree(part)
@@ -61,17 +56,17 @@ def _fill_builder(suite, part):
 def _built(suite, folder, *arguments):
     """The folder with what deploy/debian/build made, of the tree as it is now, on a clean Debian."""
     made = Path(tempfile.mkdtemp(dir=folder)) / "packages"
-    commit = _git("stash", "create") or _git("rev-parse", "HEAD")
     wanted = hashlib.sha256(_CONTROL.read_bytes()).hexdigest()[:12]
     builder = cache.filled(f"debian-{suite}-builder-{wanted}", lambda part: _fill_builder(suite, part))
     place = machines.copy(builder, made.parent / "builder")
-    _git("init", "-q", "--bare", place / "walpost.git")
-    _git("push", "-q", place / "walpost.git", f"{commit}:refs/heads/main")
+    repository = machines.give_tree(place)
     machines.run(
         place, "sh", "-e", "-c", """
-            git clone -q -b main /walpost.git /walpost
+            git clone -q -b main "$1" /walpost
+            shift
             /walpost/deploy/debian/build --deps --to /packages "$@"
-        """, "build", *arguments, environment={"DEBFULLNAME": "walpost tests", "DEBEMAIL": "tests@example.org"},
+        """, "build", repository, *arguments,
+        environment={"DEBFULLNAME": "walpost tests", "DEBEMAIL": "tests@example.org"},
     )
     shutil.copytree(place / "packages", made)
     shutil.rmtree(place)
