@@ -1,10 +1,14 @@
 """What pages of the documentation say to do works to the letter."""
 
+import contextlib
+import json
 import re
+import shlex
 
 import pytest
 
 from lib import places
+from lib.relay import config_text, run_command
 
 PAGES = places.TREE / "deploy" / "docs" / "pages"
 
@@ -15,6 +19,83 @@ def _blocks(page, language):
 
 def _sql(page):
     return _blocks(page, "sql")
+
+
+def _words(page, command, file, role="walpost"):
+    """Of a command that the page shows, with this file, and this role for the relay's."""
+    assert command in (PAGES / page).read_text(), f"the page does not show: {command}"
+    names = {"walpost.conf": file, "walpost": role}
+    return [names.get(word, word) for word in shlex.split(command)[1:]]
+
+
+@contextlib.contextmanager
+def _role(stage, options):
+    role = f"{stage.name}_relay"
+    stage.sql(f"CREATE ROLE {role} {options}")
+    try:
+        yield role
+    finally:
+        stage.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
+def _messages(stage, first, count):
+    stage.sql(f"""INSERT INTO app.messages (message_id, order_id, kind, content)
+                  SELECT gen_random_uuid(), n % 4, 'OrderPaid', jsonb_build_object('n', n)
+                  FROM generate_series({first}, {first + count - 1}) n""")
+
+
+@pytest.mark.on("all")
+def test_a_job_that_polls_is_replaced(make_stage):
+    """By the steps of the page: each event that the job had not sent comes once, in order."""
+    page = "producers/existing.md"
+    stage = make_stage(set_up=False)
+    stage.create_topic("orders", partitions=3)
+    table, = (block for block in _sql(page) if "CREATE TABLE" in block)
+    options, = (block for block in _blocks(page, "ini") if "table = app.messages" in block)
+    given = {f"outbox.{name}": value for name, value in re.findall(r"^(\S+) = (.*)$", options, re.MULTILINE)}
+    given["outbox.topic.replacement"] = stage.topic("orders")
+    file = stage.folder / "walpost.conf"
+    with _role(stage, "LOGIN REPLICATION") as role:
+        stage.sql("CREATE SCHEMA app;" + table)
+        stage.sql(f"GRANT USAGE ON SCHEMA app TO {role};" + re.sub(
+            r"\bwalpost$", role, re.search(r"`(GRANT SELECT [^`]*)`", (PAGES / page).read_text())[1]))
+        _messages(stage, 0, 20)
+        mark = "UPDATE app.messages SET processed_at = now() WHERE (content->>'n')::int < %s"
+        stage.sql(mark, (10,))
+        file.write_text(config_text(stage.config(given)))
+        done = run_command(*_words(page, "walpost init -c walpost.conf --role walpost", file, role))
+        assert done.returncode == 0, done.stdout + done.stderr
+        _messages(stage, 20, 10)
+        stage.sql(mark, (17,))  # what the job still sends
+        given["postgres.conninfo"] = stage.postgres.conninfo(stage.database, user=role)
+        file.write_text(config_text(stage.config(given)))
+        send = 'walpost backfill -c walpost.conf --force --where "processed_at IS NULL"'
+        done = run_command(*_words(page, send + " --dry-run", file))
+        assert done.returncode == 0 and "13 rows" in done.stdout, done.stdout + done.stderr
+        assert not stage.read("orders")
+        done = run_command(*_words(page, send, file))
+        assert done.returncode == 0, done.stdout + done.stderr
+        _messages(stage, 30, 10)
+        relay = stage.relay(given)
+        stage.wait_all_confirmed(relay=relay)
+        of_keys = {}
+        for message in stage.read("orders"):
+            of_keys.setdefault(message.key, []).append(json.loads(message.value)["n"])
+        assert of_keys == {str(key).encode(): [n for n in range(17, 40) if n % 4 == key] for key in range(4)}
+        relay.stop()
+
+
+def test_the_name_of_a_dotnet_class_gives_a_topic(stage):
+    options, = (block for block in _blocks("producers/existing.md", "ini") if "topic.regex" in block)
+    given = {f"outbox.{name}": value for name, value in re.findall(r"^(\S+) = (.*)$", options, re.MULTILINE)}
+    given["outbox.topic.replacement"] = stage.topic(given["outbox.topic.replacement"])
+    stage.create_topic("OrderShipped")
+    relay = stage.relay(given)
+    for type in ("Shop.Domain.OrderShipped, Shop", "Shop.OrderShipped", "OrderShipped"):
+        stage.insert(type=type)
+    stage.wait_all_confirmed(relay=relay)
+    assert len(stage.read("OrderShipped")) == 3
+    relay.stop()
 
 
 def test_an_event_is_sent_later(stage):
@@ -72,12 +153,11 @@ def test_old_rows_are_deleted_by_the_relay(stage):
 def test_what_an_earlier_build_recorded_of_its_slot_is_kept(stage):
     """Grants, too: the relay writes the renamed table as a role of its own."""
     (rename,) = _sql("operations/upgrades.md")
-    role = f"{stage.name}_relay"
     stage.create_topic()
     stage.sql("ALTER TABLE walpost.slot_checkpoint RENAME TO witness")
-    stage.sql(f"""CREATE ROLE {role} LOGIN REPLICATION; GRANT USAGE ON SCHEMA walpost TO {role};
-                  GRANT SELECT, INSERT, UPDATE ON walpost.witness TO {role}""")
-    try:
+    with _role(stage, "LOGIN REPLICATION") as role:
+        stage.sql(f"""GRANT USAGE ON SCHEMA walpost TO {role};
+                      GRANT SELECT, INSERT, UPDATE ON walpost.witness TO {role}""")
         stage.sql(rename)
         relay = stage.relay({"postgres.conninfo": stage.postgres.conninfo(stage.database, user=role)})
         stage.insert()
@@ -89,5 +169,3 @@ def test_what_an_earlier_build_recorded_of_its_slot_is_kept(stage):
         stage.sql(rename)
         relay.start()
         assert relay.wait_exit() == 3 and relay.log("slot_moved")
-    finally:
-        stage.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")

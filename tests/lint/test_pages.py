@@ -13,6 +13,7 @@ PROGRAM = Path(os.environ["WALPOST_BUILDS"]) / "gcc" / "src" / "walpost"
 PAGES = "deploy/docs/pages"
 # What newcomers ask: the page that answers, and its heading.
 QUESTIONS = {
+    "a table that is there": ("producers/existing.md", "Replace the job that polls"),
     "two outboxes": ("producers/outboxes.md", "Two outboxes in one database"),
     "Amazon MSK": ("kafka.md", "Amazon MSK"),
     "rotating a password": ("operations/secrets.md", "A password, step by step"),
