@@ -61,6 +61,7 @@ class Key:
     allowed: str  # in words
     values: tuple  # of a choice
     default: str  # None: it must be set
+    example: str  # "slot = orders", or a variable and its value
     variable: str  # "WALPOST__POSTGRES__SLOT"
     notes: list = field(default_factory=list)
 
@@ -178,16 +179,18 @@ def _reference(text):
 
 
 def _key(name, text):
-    help, _, facts = text.strip().partition("\n\n- Allowed: ")
-    allowed = facts.split("\n", 1)[0].rstrip(".")
-    default = re.search(r"^- Default: (?:`(.*)`|(empty)|none; it must be set, .*)$", facts, re.MULTILINE)
-    variable = re.search(r"^- Environment: `(WALPOST__[A-Z_]+)`$", facts, re.MULTILINE)
-    if default is None or variable is None:
-        raise Unexpected(f"config reference: {name}: no default, or no variable")
+    help, _, facts = text.strip().partition("\n\n- Example: ")
+    first, second, *notes = facts.splitlines()
+    default = re.fullmatch(r"`(?P<example>.*)`\. Default: (?:`(?P<text>.*)`|(?P<empty>empty)|none; .*)\.", first)
+    allowed = re.fullmatch(
+        r"- Allowed: (?P<words>.*?)\. Variable: `(?P<variable>WALPOST__[A-Z_]+)`\.(?: (?P<note>.*))?", second)
+    if default is None or allowed is None:
+        raise Unexpected(f"config reference: {name}: {first!r}, {second!r}")
     return Key(
-        name, help, allowed,
-        values=tuple(re.split(r", | or ", allowed)) if not allowed.startswith("a ") else (),
-        default="" if default[2] else default[1],
-        variable=variable[1],
-        notes=re.findall(r"^- (?!Default: |Environment: )(.*)$", facts, re.MULTILINE),
+        name, help, allowed["words"],
+        values=tuple(re.split(r", | or ", allowed["words"])) if not allowed["words"].startswith("a ") else (),
+        default="" if default["empty"] else default["text"],
+        example=default["example"],
+        variable=allowed["variable"],
+        notes=[*filter(None, [allowed["note"]]), *(note.removeprefix("- ") for note in notes)],
     )

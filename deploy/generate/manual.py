@@ -19,7 +19,8 @@ _WIDTH = 60  # what is escaped and set in bold makes them longer
 
 
 def escaped(text):
-    return "".join(_ROFF.get(character, character) for character in text)
+    """A line may be broken behind a `=` that a path follows."""
+    return "".join(_ROFF.get(character, character) for character in text).replace("=/", "=\\:/")
 
 
 def bold(text):
@@ -112,7 +113,7 @@ def key_entry(key):
     else:
         default = f"Default: `{key.default}`"
     # How sizes and durations are written is told once.
-    told = f"{default}. Allowed: {key.allowed.split(': ')[0]}. Environment: `{key.variable}`."
+    told = f"Example: `{key.example}`. {default}. Allowed: {key.allowed.split(': ')[0]}. Variable: `{key.variable}`."
     printed = [".TP", bold(key.name), flowing(key.help), ".br", flowing(told)]
     return "\n".join(printed + [flowing(note) for note in key.notes])
 

@@ -113,6 +113,17 @@ void wp_config_show(const struct wp_config *config, FILE *out)
 	}
 }
 
+static void print_example(const struct wp_option *option, FILE *out)
+{
+	char variable[WP_OPTION_TEXT_SIZE];
+
+	if ((option->flags & WP_OPTION_SECRET) != 0)
+		(void)fprintf(out, "%s_FILE=/run/secrets/%s", wp_option_variable(option, variable),
+			      bare_key(option));
+	else
+		(void)fprintf(out, "%s = %s", bare_key(option), option->example);
+}
+
 static void print_default(const struct wp_option *option, FILE *out)
 {
 	if ((option->flags & WP_OPTION_REQUIRED) != 0)
@@ -128,13 +139,15 @@ static void reference_option(const struct wp_option *option, FILE *out)
 {
 	char text[WP_OPTION_TEXT_SIZE];
 
-	(void)fprintf(out, "\n### `%s`\n\n%s\n\n", option->key, option->help);
-	(void)fprintf(out, "- Allowed: %s.\n", wp_option_allowed(option, text));
-	(void)fputs("- Default: ", out);
+	(void)fprintf(out, "\n### `%s`\n\n%s\n\n- Example: `", option->key, option->help);
+	print_example(option, out);
+	(void)fputs("`. Default: ", out);
 	print_default(option, out);
-	(void)fprintf(out, "\n- Environment: `%s`\n", wp_option_variable(option, text));
+	(void)fprintf(out, ".\n- Allowed: %s.", wp_option_allowed(option, text));
+	(void)fprintf(out, " Variable: `%s`.", wp_option_variable(option, text));
 	if (wp_option_is_live(option))
-		(void)fputs("- Takes effect with a reload (SIGHUP).\n", out);
+		(void)fputs(" Takes effect with a reload (SIGHUP).", out);
+	(void)fputc('\n', out);
 	if ((option->flags & WP_OPTION_SECRET) != 0)
 		(void)fputs("- A secret: never shown or logged, and not accepted by --set.\n", out);
 	if ((option->flags & WP_OPTION_CONNINFO) != 0)

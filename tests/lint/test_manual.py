@@ -62,7 +62,7 @@ def test_each_option_of_the_table_is_in_it(tree, rendered):
 
 def test_each_option_is_told_as_the_reference_tells_it(walpost, rendered):
     page = rendered["walpost.conf.5"]
-    helps = re.findall(r"^### `\S+`\n\n(.*?)\n\n- Allowed", walpost("config", "reference"), re.MULTILINE | re.DOTALL)
+    helps = re.findall(r"^### `\S+`\n\n(.*?)\n\n- Example", walpost("config", "reference"), re.MULTILINE | re.DOTALL)
     assert len(helps) > 50
     assert not [help for help in helps if re.sub(r"\s+", " ", help) not in page]
 

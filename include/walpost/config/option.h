@@ -44,7 +44,7 @@ struct wp_option {
 	int64_t min;
 	int64_t max;
 	const char *const *names; /* of an enum; ends with NULL */
-	const char *example;	  /* for the sample, where the default does not do */
+	const char *example;	  /* another value than the default; NULL: a secret has none */
 };
 
 /* At most this many; storage is laid out for it. */
