@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import shlex
+import subprocess
 
 import pytest
 
@@ -25,7 +26,7 @@ def _words(page, command, file, role="walpost"):
     """Of a command that the page shows, with this file, and this role for the relay's."""
     assert command in (PAGES / page).read_text(), f"the page does not show: {command}"
     names = {"walpost.conf": file, "walpost": role}
-    return [names.get(word, word) for word in shlex.split(command)[1:]]
+    return [names.get(word, word) for word in shlex.split(command.replace("\\\n", " "))[1:]]
 
 
 @contextlib.contextmanager
@@ -42,6 +43,64 @@ def _messages(stage, first, count):
     stage.sql(f"""INSERT INTO app.messages (message_id, order_id, kind, content)
                   SELECT gen_random_uuid(), n % 4, 'OrderPaid', jsonb_build_object('n', n)
                   FROM generate_series({first}, {first + count - 1}) n""")
+
+
+def _sees(page, said):
+    """Takes the next block of what the page says that one should see: all but what differs from run to run was said.
+    `...` stands for any lines, or for the rest of a word."""
+    differs = re.compile(
+        r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9A-F]{16}|0/[0-9A-F]+|\d+(?= ok,| warn)|\.\.\.")
+
+    def pattern(line):
+        return r"[^ |]+".join(map(re.escape, differs.split(line)))
+
+    lines = ["(?:.*\n)*?.*" if line == "..." else pattern(line) for line in page.pop(0).splitlines()]
+    assert re.search("^" + "\n".join(lines) + "$", said, re.MULTILINE), said
+
+
+def test_the_quickstart_shows_what_one_sees(make_stage, own_postgres):
+    """Its steps in their order, with the addresses of these servers."""
+    page = "quickstart.md"
+    seen = _blocks(page, "text")
+    stage = make_stage(postgres=own_postgres, set_up=False)
+    (options,), (role, event) = _blocks(page, "ini"), _sql(page)
+    of_role, = (line for line in role.splitlines() if "CREATE ROLE" in line)
+    stage.sql(of_role + "CREATE TABLE orders (id int, paid bool)")
+    conninfo = own_postgres.conninfo(stage.database, user="walpost")
+    options = re.sub("(?m)^conninfo = .*", f"conninfo = {conninfo}", options)
+    file = stage.folder / "walpost.conf"
+    file.write_text(options.replace("kafka.example.org:9092", stage.kafka.address)
+                    + f"[outbox]\ntopic.replacement = {stage.topic('${routedByValue}')}\n")
+    admin = "host=db.example.org dbname=shop user=postgres"
+    init = f"walpost init -c walpost.conf --role walpost \\\n    --set 'postgres.conninfo={admin}'"
+    words = [word.replace(admin, own_postgres.conninfo(stage.database)) for word in _words(page, init, str(file))]
+    done = run_command(*words)
+    assert done.returncode == 0, done.stderr
+    _sees(seen, done.stdout)
+    stage.sql("ALTER ROLE walpost NOREPLICATION; REVOKE ALL ON SCHEMA walpost FROM walpost")  # as without --role
+    check = _words(page, "walpost check -c walpost.conf", file)
+    done = run_command(*check)
+    assert done.returncode == 1
+    _sees(seen, done.stdout)
+    for cure in re.findall(r"^        ([A-Z].*;)$", done.stdout, re.MULTILINE):
+        if "max_slot_wal_keep_size" not in cure:
+            stage.sql(cure)
+    assert ", 0 failures" in run_command(*check).stdout
+    stage.create_topic()
+    relay = stage.new_relay()
+    relay.config_file.write_text(file.read_text())
+    assert _words(page, "walpost run -c walpost.conf", file)[0] == "run"
+    relay.start()
+    relay.wait_log("event=streaming")
+    _sees(seen, re.sub("(?m)^time=[^ ]* level=[a-z]* ", "", relay.log_text()))
+    stage.sql(event)
+    relay.wait_until(lambda: stage.read(), 20, "the event is there")
+    kcat = "kcat -C -e -q -b kafka.example.org:9092 -t outbox.event.order -o beginning -f '%k | %h | %s\\n'"
+    assert kcat in (PAGES / page).read_text()
+    kcat = kcat.replace("kafka.example.org:9092", stage.kafka.address).replace("outbox.event.order", stage.topic())
+    _sees(seen, subprocess.run(shlex.split(kcat), check=True, capture_output=True, text=True).stdout)
+    assert not seen
+    relay.stop()
 
 
 @pytest.mark.on("all")
