@@ -12,12 +12,12 @@ enum {
 	BATCH_TIMES = 3, /* as long as a batch took, the server has rest */
 	PAUSE_MAX_MS = 60 * 1000,
 	LOOKED_MAX_MS = 600 * 1000,
-	WAITS_MS = 1000,     /* for transactions that run, say */
-	TROUBLE_LASTS_S = 5, /* a server that is away for less is no news */
+	WAITS_MS = 1000, /* for transactions that run, say */
 	NAME_SIZE = 64,
 	QUALIFIED_SIZE = 2 * (2 * NAME_SIZE + 2) + 2,
 	ARGUMENTS = 11,
 };
+#define TROUBLE_LASTS_S 5. /* a server that is away for less is no news */
 #define TROUBLE_EVERY_S 60.
 
 enum statement { STATEMENT_LOOK = 1, STATEMENT_REMOVE };
