@@ -22,6 +22,7 @@ ELSEWHERE = {
     "design/code.md": "src/README.md",
     "design/contributing.md": ".github/CONTRIBUTING.md",
     "operations/deployment.md": "deploy/README.md",
+    "pages.md": "deploy/docs/pages/README.md",
     "operations/roles.md": "sql/README.md",
     "operations/runbook.md": "deploy/runbook.md",
     "operations/vulnerabilities.md": ".github/SECURITY.md",
@@ -58,7 +59,8 @@ class Site:
 
     def __init__(self, pages):
         self.folder = pages
-        self.sources = {path.relative_to(pages).as_posix(): path for path in pages.rglob("*.md")}
+        self.sources = {path.relative_to(pages).as_posix(): path for path in pages.rglob("*.md")
+                        if path.name != "README.md"}
         self.sources |= {page: TREE / source for page, source in ELSEWHERE.items()}
         self.pages = {path.resolve(): page for page, path in self.sources.items()}
         self.files = set()

@@ -9,7 +9,9 @@ import subprocess
 import pytest
 
 from lib import places
-from lib.relay import config_text, run_command
+from lib.process import dies_with_us
+from lib.relay import binary, clean_environment, config_text, run_command
+from lib.waiting import wait_until
 
 PAGES = places.TREE / "deploy" / "docs" / "pages"
 
@@ -56,6 +58,36 @@ def _sees(page, said):
 
     lines = ["(?:.*\n)*?.*" if line == "..." else pattern(line) for line in page.pop(0).splitlines()]
     assert re.search("^" + "\n".join(lines) + "$", said, re.MULTILINE), said
+
+
+def test_the_first_block_of_the_readme_brings_a_record(make_stage, own_postgres):
+    text = (places.TREE / "README.md").read_text()
+    stage = make_stage(postgres=own_postgres, set_up=False)
+    first, second = re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[:2]
+    replaced = {"dbname=shop": f"dbname={stage.database} port={own_postgres.port}", " shop ": f" {stage.database} ",
+                "-h localhost": f"-h 127.0.0.1 -p {own_postgres.port}", "host=localhost": "host=127.0.0.1",
+                "localhost:9092": stage.kafka.address, "outbox.event.order": stage.topic()}
+    for one, other in replaced.items():
+        first, second = first.replace(one, other), second.replace(one, other)
+    # On a broker that tests share, topics have names of their own, and it makes none by itself.
+    stage.create_topic()
+    environment = {"WALPOST__OUTBOX__TOPIC_REPLACEMENT": stage.topic("${routedByValue}")}
+    install, init, run = first.replace("\\\n", " ").splitlines()
+    assert install == "sudo apt-get install ./walpost_*.deb"
+    done = run_command(*shlex.split(init)[1:], environment=environment)
+    assert done.returncode == 0, done.stderr
+    relay = subprocess.Popen([binary(), *shlex.split(run)[1:]], env=clean_environment(environment),
+                             stderr=subprocess.PIPE, text=True, preexec_fn=dies_with_us())
+    try:
+        insert, kcat = re.split(r"\n(?=kcat)", second)
+        subprocess.run(["sh", "-c", insert], check=True, env=clean_environment())
+        wait_until(stage.read, 30, "the event is there")
+        said = subprocess.run(shlex.split(kcat), check=True, capture_output=True, text=True).stdout
+        _sees(re.findall(r"^```text\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[:1], said)
+    finally:
+        relay.terminate()
+        log = relay.communicate()[1]
+    assert relay.returncode == 0, log
 
 
 def test_the_quickstart_shows_what_one_sees(make_stage, own_postgres):

@@ -43,7 +43,7 @@ def pages(tree):
 
 def test_the_readme_is_short(tree):
     text = (tree / "README.md").read_bytes()
-    assert text.count(b"\n") <= 250
+    assert text.count(b"\n") <= 150
     assert len(text) <= 10_000
 
 
@@ -60,6 +60,12 @@ def test_a_newcomers_question_is_answered_within_two_clicks_of_the_readme(tree, 
     path = tree / PAGES / page
     assert links.reached(tree / "README.md", 2).get(path, 99) <= 2
     assert heading in [title for _, title, _ in links.headings(path.read_text())]
+
+
+def test_the_index_lists_every_page(tree, pages):
+    index = tree / PAGES / "README.md"
+    assert index in links.reached(tree / "README.md", 1)
+    assert not set(pages) - set(links.reached(index, 1))
 
 
 def test_every_page_is_within_two_clicks_of_the_readme(tree, pages):
