@@ -18,8 +18,6 @@ from lib.waiting import limit_factor, wait_until
 BASE = "docker.io/library/debian:trixie-slim"
 _SUITE = "trixie"
 _MIRROR = "http://deb.debian.org/debian"
-# What Debian's slim images leave out.
-_LEFT_OUT = ("doc", "man", "locale", "groff", "info", "lintian", "linda")
 
 
 def buildah(*words, **options):
@@ -90,29 +88,9 @@ def _base(architecture):
 
 def _make_base(architecture, name):
     with tempfile.TemporaryDirectory(dir=places.cache()) as work:
-        root = Path(work) / "root"
-        subprocess.run(["debootstrap", f"--arch={architecture}", "--variant=minbase", _SUITE, str(root), _MIRROR],
-                       check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        (root / "etc/dpkg/dpkg.cfg.d/docker").write_text(
-            "".join(f"path-exclude /usr/share/{left_out}/*\n" for left_out in _LEFT_OUT)
-            + "path-include /usr/share/doc/*/copyright\n"
-        )
-        for left_out in _LEFT_OUT:
-            for path in (root / "usr/share" / left_out).rglob("*"):
-                if not path.is_dir() and path.name != "copyright":
-                    path.unlink()
-        for used in ("var/cache/apt", "var/lib/apt/lists", "var/log"):
-            for path in (root / used).rglob("*"):
-                if path.is_file():
-                    path.unlink()
-        (root / "etc/apt/apt.conf.d/docker-clean").write_text(
-            'DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb /var/cache/apt/*.bin || true"; };\n'
-            'Dir::Cache::pkgcache ""; Dir::Cache::srcpkgcache "";\n'
-        )
-        shutil.rmtree(root / "dev")
-        (root / "dev").mkdir()
         archive = Path(work) / "root.tar"
-        subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True)
+        subprocess.run([places.TREE / "deploy/debian/slim", "--arch", architecture, _SUITE, _MIRROR, archive],
+                       check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         container = buildah("from", "--arch", architecture, "scratch")
         try:
             buildah("add", container, archive, "/")
