@@ -146,6 +146,12 @@ static void cure_login(const char *text, int version, bool by_token, struct wp_e
 			"Kafka 4 rejects the SCRAM implementation of librdkafka %d.%d.%d; use "
 			"2.6.1 or newer, or a client certificate",
 			mended >> 16, mended >> 8 & 0xff, mended & 0xff);
+	else if (strstr(text, "no mechanism available") != NULL) /* sasl_client_start() */
+		(void)wp_error_set(
+			ret, WP_CONFIG,
+			"Cyrus SASL has no module for sasl.mechanisms in [kafka]: install it (for "
+			"GSSAPI, Debian's libsasl2-modules-gssapi-mit and krb5-user; the container "
+			"image has no Kerberos), or use another mechanism");
 	else
 		(void)wp_error_set(ret, WP_CONFIG,
 				   "correct sasl.mechanisms, sasl.username and sasl.password in "

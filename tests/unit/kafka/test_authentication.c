@@ -9,6 +9,9 @@
 static const char SCRAM[] =
 	"SASL authentication error: Authentication failed during authentication "
 	"due to invalid credentials with SASL mechanism SCRAM-SHA-256";
+static const char GSSAPI[] =
+	"Failed to initialize SASL authentication: SASL handshake failed (start (-4)): "
+	"SASL(-4): no mechanism available: No worthy mechs found";
 
 static void wrong_credentials_are_about_the_login(void **state)
 {
@@ -66,6 +69,7 @@ static void each_trouble_has_its_cure(void **state)
 	check_cure(RD_KAFKA_RESP_ERR__TRANSPORT, "alert unknown ca", NEW, "truststore");
 	check_cure(RD_KAFKA_RESP_ERR__SSL, "wrong version number", NEW, "security.protocol");
 	check_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, NEW, "sasl.password");
+	check_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, GSSAPI, NEW, "libsasl2-modules-gssapi-mit");
 }
 
 static void a_librdkafka_too_old_for_scram_is_named(void **state)
