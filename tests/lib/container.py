@@ -6,9 +6,11 @@ the image's numeric user, no capability, no way to get one, a /proc of its own, 
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -109,7 +111,7 @@ class Platforms:
     """What deploy/Dockerfile makes for several platforms: one name. `end` removes it."""
 
     def __init__(self, *architectures):
-        ensure_base(*architectures)
+        ensure_base("amd64")  # of the build: no other is needed
         self.name = f"localhost/walpost-test-platforms-{os.getpid()}"
         self._containers = []
         buildah(
@@ -121,9 +123,16 @@ class Platforms:
     def manifest(self):
         return json.loads(buildah("manifest", "inspect", self.name))["manifests"]
 
-    def run(self, architecture, *command):
+    def container(self, architecture):
         self._containers.append(buildah("from", "--pull-never", "--arch", architecture, self.name))
-        return buildah("run", "--isolation", "chroot", self._containers[-1], "--", *command)
+        return self._containers[-1]
+
+    def run(self, architecture, *command):
+        return buildah("run", "--isolation", "chroot", self.container(architecture), "--", *command)
+
+    def root(self, architecture):
+        """A folder with its files."""
+        return Path(buildah("mount", self.container(architecture)))
 
     def end(self):
         for container in self._containers:
@@ -153,10 +162,10 @@ class Image:
         """Its configuration, as Docker tells it."""
         return json.loads(buildah("inspect", "--type", "image", self.name))["Docker"]["config"]
 
-    def layers(self):
-        """Their sizes in bytes, as tar archives: first those of the base."""
+    def size(self):
+        """In bytes, of all layers as tar archives."""
         manifest = json.loads(buildah("inspect", "--type", "image", self.name))["Manifest"]
-        return [layer["size"] for layer in json.loads(manifest)["layers"]]
+        return sum(layer["size"] for layer in json.loads(manifest)["layers"])
 
     def packed_size(self):
         """What a registry sends of it, about: all of it as one compressed archive."""
@@ -166,13 +175,18 @@ class Image:
         assert tar.wait() == 0
         return len(packed)
 
+    def files(self):
+        """{path in it: size} of its plain files."""
+        return {str(path.relative_to(self.root)): path.lstat().st_size for path in self.root.rglob("*")
+                if path.is_file() and not path.is_symlink()}
+
     def packages(self):
-        """{name: installed size in KiB}, as its dpkg tells."""
-        said = subprocess.run(
-            ["dpkg-query", f"--admindir={self.root}/var/lib/dpkg", "-W", "-f", "${Package} ${Installed-Size}\n"],
-            check=True, capture_output=True, text=True,
-        ).stdout
-        return {line.split()[0]: int(line.split()[1]) for line in said.splitlines()}
+        """{name: what dpkg tells of it, by field}, as scanners read it."""
+        found = {}
+        for path in (self.root / "var/lib/dpkg/status.d").iterdir():
+            found[path.name] = dict(line.split(": ", 1) for line in path.read_text().splitlines()
+                                    if re.match(r"[\w-]+: ", line))
+        return found
 
     def end(self):
         for container in self._containers:
@@ -183,7 +197,7 @@ class Image:
 
 _JAIL = """
 set -eu
-root=$1 user=$2; shift 2
+root=$1; shift
 mount --bind "$root" "$root"
 cd "$root"
 mount -t proc proc proc
@@ -196,40 +210,83 @@ while [ "$1" != -- ]; do
 done
 shift
 mount -o remount,bind,ro "$root"
-exec chroot "$root" setpriv --reuid "$user" --regid "$user" --clear-groups --no-new-privs --bounding-set=-all \\
-	--inh-caps=-all --ambient-caps=-all -- "$@"
+exec "$@"
+"""
+
+# The last step: nothing of the image is run before its own program.
+_ENTER = """
+import ctypes, json, os, sys, warnings  # of which execvpe() needs the last
+root, user, group, environment, *command = sys.argv[1:]
+prctl = ctypes.CDLL(None, use_errno=True).prctl
+with open("/proc/sys/kernel/cap_last_cap") as last:
+    capabilities = range(int(last.read()) + 1)
+os.chroot(root)
+os.chdir("/")
+for capability in capabilities:
+    assert prctl(24, capability, 0, 0, 0) == 0  # PR_CAPBSET_DROP
+os.setgroups([])
+os.setgid(int(group))
+os.setuid(int(user))
+assert prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+os.execvpe(command[0], command, json.loads(environment))
 """
 
 
-class Jailed:
-    """A process in the image, strictly. `mounts`: {path in the image: file or folder that stands there, read-only}."""
+class MemoryLimit:
+    """A control group that has so many bytes, as a container with a limit: the kernel kills who wants more. OSError:
+    this machine lets us make none."""
 
-    def __init__(self, image, arguments, environment=None, mounts=None, log=None, within=()):
+    def __init__(self, size):
+        memory = Path("/sys/fs/cgroup/memory")
+        top, limit = (memory, "memory.limit_in_bytes") if memory.exists() else (memory.parent, "memory.max")
+        self._folder = top / f"walpost-test-{os.getpid()}"
+        self._folder.mkdir()
+        try:
+            (self._folder / limit).write_text(str(size))
+        except OSError:
+            self.end()
+            raise
+
+    @property
+    def within(self):
+        """What stands before a command that is to run there."""
+        return ["bash", "-c", 'echo $$ > "$0" && exec "$@"', str(self._folder / "cgroup.procs")]
+
+    def end(self):
+        wait_until(lambda: not (self._folder / "cgroup.procs").read_text(), 10, "its processes have ended")
+        self._folder.rmdir()
+
+
+class Jailed:
+    """A process in the image, strictly. `mounts`: {path in the image: file or folder that stands there, read-only}.
+    `user`: numbers of user and group, as 65532:65532; by default the image's."""
+
+    def __init__(self, image, arguments, environment=None, mounts=None, log=None, within=(), user=None):
         config = image.facts
         env = dict(one.split("=", 1) for one in config["Env"])
-        user = config["User"].split(":")[0]
+        user, group = (user or config["User"]).split(":")
         # A place to mount at must be there, as a container engine makes it.
         for place in mounts or {}:
             _ensure_place(image.root, place, Path(mounts[place]))
         places_ = [word for place, path in (mounts or {}).items() for word in (str(path), place)]
         command = [
             *within, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private", "--",
-            "bash", "-c", _JAIL, "jail", str(image.root), user, *places_, "--",
+            "bash", "-c", _JAIL, "jail", str(image.root), *places_, "--",
+            sys.executable, "-c", _ENTER, str(image.root), user, group, json.dumps({**env, **(environment or {})}),
             *config.get("Entrypoint", []), *arguments,
         ]
         self._log = Path(log) if log else None
         out = open(self._log, "ab") if self._log else subprocess.PIPE
         self._process = subprocess.Popen(
-            command, env={**env, **(environment or {})}, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-            text=not log, preexec_fn=process.dies_with_us(),
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, text=not log, preexec_fn=process.dies_with_us(),
         )
         if self._log:
             out.close()
 
     def finish(self, deadline=60):
-        """Its exit code and what it said."""
+        """Its exit code and what it said, unless that is in its log."""
         said = self._process.communicate(timeout=deadline * limit_factor())
-        return self._process.returncode, "".join(said)
+        return self._process.returncode, "".join(part or "" for part in said)
 
     @property
     def pid(self):
