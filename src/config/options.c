@@ -94,10 +94,10 @@ const struct wp_option wp_options[] = {
 	  "Logical replication slot, which records how far the outbox has been delivered. "
 	  "Lower-case letters,\n"
 	  "digits and underscores. One relay reads it at a time; others wait as standbys.",
-	  "walpost", TEXT, 0, AT(postgres.slot), 1, NAME_MAX_BYTES, NULL, "walpost_shop" },
+	  "walpost", TEXT, 0, AT(postgres.slot), 1, NAME_MAX_BYTES, NULL, "shop_relay" },
 	{ "postgres.publication",
 	  "Publication that contains the outbox table and publishes its inserts.", "walpost", TEXT,
-	  0, AT(postgres.publication), 1, NAME_MAX_BYTES, NULL, "walpost_shop" },
+	  0, AT(postgres.publication), 1, NAME_MAX_BYTES, NULL, "shop_relay" },
 	{ "postgres.decoding_work_mem",
 	  "logical_decoding_work_mem of the relay's session, for example 256MB: the server decodes "
 	  "larger\n"

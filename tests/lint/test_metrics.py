@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-_NAME = re.compile(r"(?<![\w/.-])((?:walpost|process)_[a-z0-9_]*[a-z0-9])(?![\w/*-])")
+_NAME = re.compile(r"(?<![\w/.-])((?:walpost|process)_[a-z][a-z0-9_]*[a-z0-9])(?![\w/*-])")
 _OF_A_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")
 _WHERE = (
     "README.md", "deploy/**/*.md", "deploy/**/*.yaml", "deploy/**/*.yml", "deploy/**/*.json", "deploy/**/*.tpl",
