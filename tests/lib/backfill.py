@@ -4,6 +4,7 @@ import subprocess
 import uuid
 
 from lib.relay import binary, clean_environment, config_text, run_command
+from lib.waiting import wait_until
 
 
 def give_order(stage):
@@ -59,6 +60,11 @@ def slots(stage):
     found = stage.sql("SELECT slot_name FROM pg_replication_slots WHERE database = current_database() "
                       "AND (slot_name LIKE %s OR slot_name = %s)", ("walpost_backfill_%", stage.slot))
     return [name for (name,) in found]
+
+
+def no_slot_is_left(stage, but=()):
+    """A temporary slot is gone when the server has noticed that its command is, a moment later."""
+    wait_until(lambda: slots(stage) == list(but), 20, f"no slot is left but {list(but)}", lambda: slots(stage))
 
 
 def check_order(stage):
