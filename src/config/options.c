@@ -73,7 +73,7 @@ const struct wp_option wp_options[] = {
 	  "80 % of\n"
 	  "its lifetime is over.",
 	  "", TEXT, 0, AT(postgres.login_options.command), 0, TEXT_MAX, NULL,
-	  "vault read -field=password database/creds/walpost" },
+	  "vault read -field=password database/static-creds/walpost" },
 	{ "postgres.login",
 	  "Passwords from a cloud provider, found as the provider's own SDKs find credentials "
 	  "(environment,\n"
@@ -192,8 +192,8 @@ const struct wp_option wp_options[] = {
 	  "How to treat an event that the relay reads after that time, by the server's clock. "
 	  "drop: it is not\n"
 	  "sent, and counted (walpost_events_dropped_total). dead-letter: it goes to "
-	  "relay.dead_letter.topic.\n"
-	  "send: as any other.",
+	  "relay.dead_letter.topic,\n"
+	  "which must be set. send: as any other.",
 	  "drop", ENUM, 0, AT(outbox.expired), 0, 0, expireds, "dead-letter" },
 	{ "outbox.column.inserted",
 	  "Column with the time at which the row was inserted, which never changes, for cleanup: "
@@ -222,9 +222,9 @@ const struct wp_option wp_options[] = {
 	{ "outbox.topic.regex",
 	  "Regular expression (PCRE2) that must match the whole value of the route.by column. "
 	  "Without a match\n"
-	  "the value itself is the topic.",
+	  "the value itself is the topic. topic.replacement names its groups.",
 	  "(?<routedByValue>.*)", TEXT, 0, AT(outbox.topic_regex), 1, 4096, NULL,
-	  "(?<name>[a-z]+)\\..*" },
+	  "(?<routedByValue>[a-z]+)\\..*" },
 	{ "outbox.topic.replacement",
 	  "Topic name, with $1, ${1} or ${name} for groups of the expression, and ${schema} and\n"
 	  "${table} of the row's table.",
@@ -331,7 +331,7 @@ const struct wp_option wp_options[] = {
 	  "cloudevents-binary:\n"
 	  "CloudEvents 1.0 attributes as ce_ headers. cloudevents-json and cloudevents-protobuf: "
 	  "the whole\n"
-	  "event in the value.",
+	  "event in the value; these three need cloudevents.source.",
 	  "raw", ENUM, 0, AT(outbox.envelope), 0, 0, envelopes, "cloudevents-binary" },
 	{ "outbox.cloudevents.source",
 	  "The source attribute, a URI reference such as /orders. Required by the cloudevents "
@@ -418,7 +418,9 @@ const struct wp_option wp_options[] = {
 	  "version.",
 	  "", TEXT, 0, AT(outbox.debezium_schema_version), 0, NAME_MAX_BYTES, NULL, "version" },
 	{ "outbox.debezium.context.headers",
-	  "Whether to send the four __debezium.context headers, as Debezium 3.2 and later do.",
+	  "Whether to send the four __debezium.context headers, as Debezium 3.2 and later do. "
+	  "Requires\n"
+	  "debezium.name.",
 	  "no", BOOL, 0, AT(outbox.debezium_context_headers), 0, 1, NULL, "yes" },
 	{ "outbox.on_update",
 	  "Reaction to an UPDATE of an outbox row, which is not an event. warn or error: log a "

@@ -32,7 +32,6 @@ SMALLEST = {"postgres.conninfo": "dbname=shop", "kafka.bootstrap.servers": "loca
 # What some examples are nothing without.
 COMPANIONS = {
     "outbox.expired": {"relay.dead_letter.topic": "dead"},
-    "outbox.topic.regex": {"outbox.topic.replacement": "${name}"},
     "outbox.value.columns": {"outbox.value.format": "json"},
     "outbox.envelope": {"outbox.cloudevents.source": "/shop"},
     "outbox.debezium.context.headers": {"outbox.debezium.name": "shop"},
