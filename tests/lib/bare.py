@@ -4,18 +4,21 @@ runs keep out of each other's way; nothing else."""
 import os
 import re
 import shutil
+import tempfile
 from pathlib import Path
 
 from lib import machine, places
 
 DEADLINE = 90 * 60
 # Both have locks of runs and of ports, which the runs of this machine look at.
-_SHARED = (Path("/tmp"), places.MEMORY)
+_SHARED = tuple(dict.fromkeys((Path("/tmp"), places.MEMORY, Path(tempfile.gettempdir()))))
 # What an administrator sets up for clients of packages: Debian's, Python's, Java's, Node's.
 _CLIENTS = ("/etc/apt/apt.conf.d/*proxy*", "/etc/pip.conf", "/root/.config/pip/pip.conf", "/root/.m2/settings.xml",
             "/root/.npmrc")
-_VARIABLES = re.compile(r"PIP_\w+|SSL_CERT_FILE|\w+_CA_BUNDLE|NODE_EXTRA_CA_CERTS")
-_BUNDLE = "etc/ssl/certs/ca-certificates.crt"
+_VARIABLES = re.compile(r"PIP_\w+")
+# They name files of certificates, which are in the bundle there.
+_CERTIFICATES = re.compile(r"SSL_CERT_FILE|\w+_CA_BUNDLE|NODE_EXTRA_CA_CERTS|PIP_CERT")
+_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n", re.DOTALL)
 
 
@@ -32,10 +35,16 @@ def tests(suite, words, say):
             git clone -q -b main "$1" /walpost
             """, "clone", machine.give_tree(place))
         variables = {name: value for name, value in os.environ.items() if _VARIABLES.fullmatch(name)}
+        variables |= dict.fromkeys(_named_certificates(), str(_BUNDLE))
         return machine.follow(place, "/walpost/tests/run", *words, say=say, shared=_SHARED, deadline=DEADLINE,
                               environment={"HOME": "/root", **variables})
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _named_certificates():
+    """{variable: file}"""
+    return {name: Path(value) for name, value in os.environ.items() if _CERTIFICATES.fullmatch(name)}
 
 
 def _give_way_to_network(place):
@@ -43,7 +52,8 @@ def _give_way_to_network(place):
         for path in Path("/").glob(pattern.lstrip("/")):
             (place / path.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, place / path.relative_to("/"))
-    known = set(_CERTIFICATE.findall((place / _BUNDLE).read_text()))
-    ours = [one for one in _CERTIFICATE.findall((Path("/") / _BUNDLE).read_text()) if one not in known]
+    known = set(_CERTIFICATE.findall((place / _BUNDLE.relative_to("/")).read_text()))
+    files = {path for path in (_BUNDLE, *_named_certificates().values()) if path.is_file()}
+    ours = {one for path in files for one in _CERTIFICATE.findall(path.read_text())} - known
     for number, one in enumerate(ours):
         (place / "usr/local/share/ca-certificates" / f"of-the-host-{number}.crt").write_text(one)

@@ -29,7 +29,7 @@ def _roots():
 
 def remove_leftovers(say, roots=None):
     """Removes all that is abandoned, and says what; names what it cannot judge."""
-    with places.lock("run-folders"):
+    with places.lock_of_run_folders():
         folders = [folder for root in roots or _roots() for folder in sorted(root.glob("walpost-*")) if folder.is_dir()]
         abandoned = []
         for folder in folders:

@@ -36,6 +36,7 @@ mkdir "$root/dev/pts" "$root/dev/shm" "$root/run/lock"
 mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 for folder in $SHARED; do
+	mkdir -p "$root$folder"
 	mount --bind "$folder" "$root$folder"
 done
 unset SHARED

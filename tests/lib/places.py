@@ -37,9 +37,9 @@ def build(kind, tree=TREE):
 
 
 @contextlib.contextmanager
-def lock(name):
-    """Held by one process at a time on this machine."""
-    path = cache() / f".lock-{name}"
+def lock(name, folder=None):
+    """Held by one process at a time of those that have this folder; by default the cache."""
+    path = (folder or cache()) / f".lock-{name}"
     with open(path, "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         yield
@@ -58,10 +58,15 @@ def scratch():
     return folder
 
 
+def lock_of_run_folders():
+    """Where those of a Debian beside us (lib/bare.py) look, too."""
+    return lock(f"walpost-run-folders-{os.geteuid()}", Path("/tmp"))
+
+
 def run_folder(prefix, parent=None):
     """A new folder for what this process runs. Its lock ends with the process: then what is left in it, or was started
     from it, is nobody's (lib/leftovers.py)."""
-    with lock("run-folders"):
+    with lock_of_run_folders():
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         folder.chmod(0o755)
         _run_locks[folder] = held = open(folder / RUN_LOCK, "w")

@@ -1,6 +1,8 @@
 """A name server on an address of this machine's own, as containers are given one: by UDP, of A records only."""
 
 import contextlib
+import errno
+import random
 import socket
 import struct
 import threading
@@ -12,16 +14,26 @@ _NO_SUCH_NAME = 3
 class NameServer:
     """Tells what `addresses` ({name: address}) has; `asked` are the names that were asked for. As root."""
 
-    def __init__(self, addresses, at="127.53.0.1"):
-        self.address = at
+    def __init__(self, addresses):
         self.asked = set()
         self._addresses = addresses
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.settimeout(0.2)
-        self._socket.bind((at, 53))
+        self.address = self._take_address()
         self._over = False
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
+
+    def _take_address(self):
+        """One that no other run has: the port is always 53."""
+        while True:
+            address = f"127.53.{random.randrange(256)}.{random.randrange(1, 255)}"
+            try:
+                self._socket.bind((address, 53))
+                return address
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
 
     def _serve(self):
         while not self._over:
