@@ -73,7 +73,7 @@ def test_the_first_block_of_the_readme_brings_a_record(make_stage, own_postgres)
     stage.create_topic()
     environment = {"WALPOST__OUTBOX__TOPIC_REPLACEMENT": stage.topic("${routedByValue}")}
     install, init, run = first.replace("\\\n", " ").splitlines()
-    assert install == "sudo apt-get install ./walpost_*.deb"
+    assert install == "sudo apt-get install ./walpost_*.deb kcat"
     done = run_command(*shlex.split(init)[1:], environment=environment)
     assert done.returncode == 0, done.stderr
     relay = subprocess.Popen([binary(), *shlex.split(run)[1:]], env=clean_environment(environment),

@@ -24,7 +24,8 @@ def test_the_chart_has_the_same_files(tree, original):
     assert (tree / original).read_text() == (tree / copy).read_text(), f"cp {original} {copy}"
 
 
-def test_chart_and_manifests_name_the_version_that_is_built(tree, version):
+def test_chart_manifests_and_readme_name_the_version_that_is_built(tree, version):
+    assert f"\nVersion {version}: " in (tree / "README.md").read_text()
     chart = (tree / "deploy/helm/walpost/Chart.yaml").read_text()
     assert re.findall(r"^(?:version|appVersion): (.*)$", chart, re.MULTILINE) == [version, version]
     named = re.findall(r"(?:newTag: |/walpost:)([0-9.]+)", "".join(
