@@ -36,10 +36,20 @@ def tests(suite, words, say):
             """, "clone", machine.give_tree(place))
         variables = {name: value for name, value in os.environ.items() if _VARIABLES.fullmatch(name)}
         variables |= dict.fromkeys(_named_certificates(), str(_BUNDLE))
-        return machine.follow(place, "/walpost/tests/run", *words, say=say, shared=_SHARED, deadline=DEADLINE,
+        code = machine.follow(place, "/walpost/tests/run", *words, say=say, shared=_SHARED, deadline=DEADLINE,
                               environment={"HOME": "/root", **variables})
+        if code != 0:
+            _keep_reports(place, places.build("reports") / suite, say)
+        return code
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _keep_reports(place, to, say):
+    """What is said here is the end only."""
+    for reports in (place / "var/cache/walpost").glob("build-*/reports"):
+        shutil.copytree(reports, to, dirs_exist_ok=True)
+        say(f"reports: {to}")
 
 
 def _named_certificates():

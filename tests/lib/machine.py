@@ -42,6 +42,9 @@ done
 unset SHARED
 ln -s pts/ptmx "$root/dev/ptmx"
 ln -s /proc/self/fd "$root/dev/fd"
+ln -s fd/0 "$root/dev/stdin"
+ln -s fd/1 "$root/dev/stdout"
+ln -s fd/2 "$root/dev/stderr"
 for device in null zero full random urandom tty; do
 	touch "$root/dev/$device"
 	mount --bind "/dev/$device" "$root/dev/$device"

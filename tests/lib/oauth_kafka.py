@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lib.certificates import Authority
-from lib.doubles.kafka_front import KafkaFront
+from lib.doubles.kafka_front import IPV4, KafkaFront
 from lib.kafka import Kafka
 from lib.ports import take_port
 
@@ -54,7 +54,7 @@ class OauthKafka(Kafka):
     def relay_config(self):
         """Of a relay that comes in here; the login is still to be given."""
         return {"kafka.bootstrap.servers": f"localhost:{self._oauth}", "kafka.security.protocol": "SASL_SSL",
-                "kafka.ssl.ca.location": self.authority.certificate}
+                "kafka.ssl.ca.location": self.authority.certificate, **IPV4}
 
 
 class FrontedKafka(Kafka):

@@ -11,6 +11,8 @@ import time
 from lib.doubles.checkers import Denied
 from lib.doubles.front import Front, read_exactly, shut
 
+# We do not listen on ::1, which localhost is too on most machines, and often the first that is tried.
+IPV4 = {"kafka.broker.address.family": "v4"}
 API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 18, 17, 36
 _UNSUPPORTED_MECHANISM, _ILLEGAL_STATE, _AUTHENTICATION_FAILED = 33, 34, 58
 _MECHANISM = "OAUTHBEARER"
@@ -103,7 +105,7 @@ class KafkaFront(Front):
     def relay_config(self, authority):
         """Of a relay that comes in here; the login is still to be given."""
         return {"kafka.bootstrap.servers": self.address, "kafka.security.protocol": "SASL_SSL",
-                "kafka.ssl.ca.location": authority.certificate}
+                "kafka.ssl.ca.location": authority.certificate, **IPV4}
 
     def _serve(self, near):
         with self._secured(near) as secured, self._server() as far:
