@@ -26,7 +26,7 @@ class NameServer:
 
     def _take_address(self):
         """One that no other run has: the port is always 53."""
-        while True:
+        for _ in range(50):
             address = f"127.53.{random.randrange(256)}.{random.randrange(1, 255)}"
             try:
                 self._socket.bind((address, 53))
@@ -34,6 +34,7 @@ class NameServer:
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
                     raise
+        raise RuntimeError("port 53 is taken on every address: does a name server of this machine listen on 0.0.0.0?")
 
     def _serve(self):
         while not self._over:
