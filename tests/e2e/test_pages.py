@@ -9,19 +9,14 @@ import subprocess
 import pytest
 
 from lib import places
+from lib.pages import PAGES, FirstSteps, assert_seen, blocks
 from lib.process import dies_with_us
 from lib.relay import binary, clean_environment, config_text, run_command
 from lib.waiting import wait_until
 
-PAGES = places.TREE / "deploy" / "docs" / "pages"
-
-
-def _blocks(page, language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", (PAGES / page).read_text(), re.DOTALL | re.MULTILINE)
-
 
 def _sql(page):
-    return _blocks(page, "sql")
+    return blocks(page, "sql")
 
 
 def _words(page, command, file, role="walpost"):
@@ -47,43 +42,19 @@ def _messages(stage, first, count):
                   FROM generate_series({first}, {first + count - 1}) n""")
 
 
-def _sees(page, said):
-    """Takes the next block of what the page says that one should see: all but what differs from run to run was said.
-    `...` stands for any lines, or for the rest of a word."""
-    differs = re.compile(
-        r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9A-F]{16}|0/[0-9A-F]+|\d+(?= ok,| warn)|\.\.\.")
-
-    def pattern(line):
-        return r"[^ |]+".join(map(re.escape, differs.split(line)))
-
-    lines = ["(?:.*\n)*?.*" if line == "..." else pattern(line) for line in page.pop(0).splitlines()]
-    assert re.search("^" + "\n".join(lines) + "$", said, re.MULTILINE), said
-
-
 def test_the_first_block_of_the_readme_brings_a_record(make_stage, own_postgres):
-    text = (places.TREE / "README.md").read_text()
     stage = make_stage(postgres=own_postgres, set_up=False)
-    first, second = re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[:2]
-    replaced = {"dbname=shop": f"dbname={stage.database} port={own_postgres.port}", " shop ": f" {stage.database} ",
-                "-h localhost": f"-h 127.0.0.1 -p {own_postgres.port}", "host=localhost": "host=127.0.0.1",
-                "localhost:9092": stage.kafka.address, "outbox.event.order": stage.topic()}
-    for one, other in replaced.items():
-        first, second = first.replace(one, other), second.replace(one, other)
-    # On a broker that tests share, topics have names of their own, and it makes none by itself.
-    stage.create_topic()
-    environment = {"WALPOST__OUTBOX__TOPIC_REPLACEMENT": stage.topic("${routedByValue}")}
-    install, init, run = first.replace("\\\n", " ").splitlines()
-    assert install == "sudo apt-get install ./walpost_*.deb kcat"
-    done = run_command(*shlex.split(init)[1:], environment=environment)
+    stage.create_topic()  # a broker that tests share makes none by itself
+    steps = FirstSteps(stage)
+    done = run_command(*shlex.split(steps.init)[1:], environment=steps.environment)
     assert done.returncode == 0, done.stderr
-    relay = subprocess.Popen([binary(), *shlex.split(run)[1:]], env=clean_environment(environment),
+    relay = subprocess.Popen([binary(), *shlex.split(steps.run)[1:]], env=clean_environment(steps.environment),
                              stderr=subprocess.PIPE, text=True, preexec_fn=dies_with_us())
     try:
-        insert, kcat = re.split(r"\n(?=kcat)", second)
-        subprocess.run(["sh", "-c", insert], check=True, env=clean_environment())
+        subprocess.run(["sh", "-c", steps.insert], check=True, env=clean_environment())
         wait_until(stage.read, 30, "the event is there")
-        said = subprocess.run(shlex.split(kcat), check=True, capture_output=True, text=True).stdout
-        _sees(re.findall(r"^```text\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[:1], said)
+        read = subprocess.run(shlex.split(steps.read), check=True, capture_output=True, text=True)
+        assert_seen(steps.seen, read.stdout)
     finally:
         relay.terminate()
         log = relay.communicate()[1]
@@ -93,9 +64,9 @@ def test_the_first_block_of_the_readme_brings_a_record(make_stage, own_postgres)
 def test_the_quickstart_shows_what_one_sees(make_stage, own_postgres):
     """Its steps in their order, with the addresses of these servers."""
     page = "quickstart.md"
-    seen = _blocks(page, "text")
+    seen = blocks(page, "text")
     stage = make_stage(postgres=own_postgres, set_up=False)
-    (options,), (role, event) = _blocks(page, "ini"), _sql(page)
+    (options,), (role, event) = blocks(page, "ini"), _sql(page)
     of_role, = (line for line in role.splitlines() if "CREATE ROLE" in line)
     stage.sql(of_role + "CREATE TABLE orders (id int, paid bool)")
     conninfo = own_postgres.conninfo(stage.database, user="walpost")
@@ -108,12 +79,12 @@ def test_the_quickstart_shows_what_one_sees(make_stage, own_postgres):
     words = [word.replace(admin, own_postgres.conninfo(stage.database)) for word in _words(page, init, str(file))]
     done = run_command(*words)
     assert done.returncode == 0, done.stderr
-    _sees(seen, done.stdout)
+    assert_seen(seen.pop(0), done.stdout)
     stage.sql("ALTER ROLE walpost NOREPLICATION; REVOKE ALL ON SCHEMA walpost FROM walpost")  # as without --role
     check = _words(page, "walpost check -c walpost.conf", file)
     done = run_command(*check)
     assert done.returncode == 1
-    _sees(seen, done.stdout)
+    assert_seen(seen.pop(0), done.stdout)
     for cure in re.findall(r"^        ([A-Z].*;)$", done.stdout, re.MULTILINE):
         if "max_slot_wal_keep_size" not in cure:
             stage.sql(cure)
@@ -124,13 +95,13 @@ def test_the_quickstart_shows_what_one_sees(make_stage, own_postgres):
     assert _words(page, "walpost run -c walpost.conf", file)[0] == "run"
     relay.start()
     relay.wait_log("event=streaming")
-    _sees(seen, re.sub("(?m)^time=[^ ]* level=[a-z]* ", "", relay.log_text()))
+    assert_seen(seen.pop(0), re.sub("(?m)^time=[^ ]* level=[a-z]* ", "", relay.log_text()))
     stage.sql(event)
     relay.wait_until(lambda: stage.read(), 20, "the event is there")
     kcat = "kcat -C -e -q -b kafka.example.org:9092 -t outbox.event.order -o beginning -f '%k | %h | %s\\n'"
     assert kcat in (PAGES / page).read_text()
     kcat = kcat.replace("kafka.example.org:9092", stage.kafka.address).replace("outbox.event.order", stage.topic())
-    _sees(seen, subprocess.run(shlex.split(kcat), check=True, capture_output=True, text=True).stdout)
+    assert_seen(seen.pop(0), subprocess.run(shlex.split(kcat), check=True, capture_output=True, text=True).stdout)
     assert not seen
     relay.stop()
 
@@ -142,7 +113,7 @@ def test_a_job_that_polls_is_replaced(make_stage):
     stage = make_stage(set_up=False)
     stage.create_topic("orders", partitions=3)
     table, = (block for block in _sql(page) if "CREATE TABLE" in block)
-    options, = (block for block in _blocks(page, "ini") if "table = app.messages" in block)
+    options, = (block for block in blocks(page, "ini") if "table = app.messages" in block)
     given = {f"outbox.{name}": value for name, value in re.findall(r"^(\S+) = (.*)$", options, re.MULTILINE)}
     given["outbox.topic.replacement"] = stage.topic("orders")
     file = stage.folder / "walpost.conf"
@@ -177,7 +148,7 @@ def test_a_job_that_polls_is_replaced(make_stage):
 
 
 def test_the_name_of_a_dotnet_class_gives_a_topic(stage):
-    options, = (block for block in _blocks("producers/existing.md", "ini") if "topic.regex" in block)
+    options, = (block for block in blocks("producers/existing.md", "ini") if "topic.regex" in block)
     given = {f"outbox.{name}": value for name, value in re.findall(r"^(\S+) = (.*)$", options, re.MULTILINE)}
     given["outbox.topic.replacement"] = stage.topic(given["outbox.topic.replacement"])
     stage.create_topic("OrderShipped")
@@ -219,7 +190,7 @@ def test_an_event_is_sent_later(stage):
 
 def test_old_rows_are_deleted_by_the_relay(stage):
     (prepare,) = [block for block in _sql("operations/cleanup.md") if "SET DEFAULT clock_timestamp()" in block]
-    (options,) = [block for block in _blocks("operations/cleanup.md", "ini") if "mode = delete" in block]
+    (options,) = [block for block in blocks("operations/cleanup.md", "ini") if "mode = delete" in block]
     given = dict(re.findall(r"^(\S+) = (.*)$", options, re.MULTILINE))
     assert given == {"column.inserted": "created_at", "mode": "delete", "keep": "168h"}
     stage.create_topic()

@@ -46,7 +46,7 @@ def _fill_builder(suite, part):
     machines.run(part, "sh", "-e", "-c", """
         sed -i 's/@MAINTAINER@/a <a@b.org>/' /tmp/sources/debian/control
         apt-get update
-        apt-get install -y --no-install-recommends build-essential git
+        apt-get install -y --no-install-recommends git
         apt-get build-dep -y --no-install-recommends /tmp/sources
         apt-get clean
         rm -r /tmp/sources
