@@ -194,13 +194,13 @@ class Checker:
     def finish(self):
         """All is known and all was read: what is missing now is lost, what is unknown now was never committed."""
         self.settle()
+        for part in self._parts.values():
+            while part.waiting:
+                self._violation("never committed", **_facts(part.waiting.popleft()))
+                self._work(part)
         for rank, seen in enumerate(self._seen):
             if not seen:
                 self._violation("lost", **self._event(rank))
-        for part in self._parts.values():
-            for message in part.waiting:
-                if message.id not in self._rank:
-                    self._violation("never committed", **_facts(message))
 
     # --- what is known
 
@@ -261,7 +261,7 @@ class Checker:
             self._one(part.waiting.popleft(), rank)
 
     def _one(self, message, rank):
-        if (message.topic, message.partition) != self._partition_of(message.id):
+        if not self._is_in_place(message):
             self._violation("wrong partition", **_facts(message))
             return
         lane, place = self._lane(message.id), self._place[rank]
@@ -285,6 +285,9 @@ class Checker:
             lane.run = []
         lane.last = place
         lane.first = max(lane.first, place)
+
+    def _is_in_place(self, message):
+        return (message.topic, message.partition) == self._partition_of(message.id)
 
     def _broke_off(self, lane, message):
         """Forward over what is there already: the repetitions just read were no re-run."""
@@ -317,6 +320,27 @@ class Checker:
             self._violation("dropping by position", what="a first occurrence is dropped", **_facts(message))
         if not again:
             self._lsn[rank], self._ordinal[rank] = lsn, ordinal
+
+
+class AnyRelay(Checker):
+    """Of a relay that promises less: nothing lost, nothing foreign, each key in one partition and in commit order.
+    Repetitions are counted, wherever they come, and there need be no walpost-position. `key_of(id)`."""
+
+    def __init__(self, key_of, timeline=None):
+        super().__init__(lambda id: self._place_of.get(key_of(id), (None, None)), timeline, lane_of=key_of)
+        self.newest = -1  # rank of the newest event that was seen
+        self._key_of = key_of
+        self._place_of = {}  # key: (topic, partition) of its first message
+
+    def _is_in_place(self, message):
+        place = message.topic, message.partition
+        return self._place_of.setdefault(self._key_of(message.id), place) == place
+
+    def _position(self, lane, message, rank, again):
+        self.newest = max(self.newest, rank)
+
+    def _broke_off(self, lane, message):
+        lane.run = []
 
 
 @dataclass

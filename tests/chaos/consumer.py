@@ -1,5 +1,6 @@
 """Reads everything of all topics, for as long as a run lasts, through all that happens to the brokers."""
 
+import re
 import threading
 from collections import Counter
 
@@ -84,16 +85,22 @@ class Consumer:
             self._strange(message, f"offset {self.next[part]} is not there")
         self.next[part] = message.offset() + 1
         headers = dict(message.headers() or ())
+        id = self._id_of(message, headers)
+        if id is not None:
+            self.deliver(Seen(message.topic(), message.partition(), message.offset(), id,
+                              headers.get("walpost-position", b"").decode(errors="replace"), message.timestamp()[1]))
+
+    def _id_of(self, message, headers):
+        """None if it has none. The rest of the message must be what belongs to that id."""
         try:
             id = int(headers["id"])
         except (KeyError, ValueError):
             self._strange(message, "no id in its headers")
-            return
+            return None
         if headers.get("type") != events.TYPE.encode():
             self._strange(message, f"type of {id} is not what was written")
         self._compare(message, id)
-        self.deliver(Seen(message.topic(), message.partition(), message.offset(), id,
-                          headers.get("walpost-position", b"").decode(errors="replace"), message.timestamp()[1]))
+        return id
 
     def deliver(self, seen):
         """Overridden by consumers that are no good, which the checker must find."""
@@ -112,6 +119,19 @@ class Consumer:
     def _strange(self, message, what):
         self._on_strange(what=what, topic=message.topic(), partition=message.partition(), offset=message.offset(),
                          value=repr((message.value() or b"")[:80]), headers=repr(message.headers()))
+
+
+class ByPayload(Consumer):
+    """Finds the id in the payload, whatever is around it (events.row_with_id_in_payload), and compares nothing else."""
+
+    _ID = re.compile(rb"\b%s(\d+)\." % events.ID_IN_PAYLOAD.encode())
+
+    def _id_of(self, message, headers):
+        found = self._ID.search(message.value() or b"")
+        if found is None:
+            self._strange(message, "no id in its payload")
+            return None
+        return int(found[1])
 
 
 class Forgetful(Consumer):

@@ -15,6 +15,8 @@ MIXED, SMALL, LARGEST, SCRATCH = 0, 1, 2, 3
 # Of its own for the fault that makes Kafka lose what it had confirmed: the checker is told nothing of these events.
 SCRATCH_TOPIC = "scratch"
 
+ID_IN_PAYLOAD = "event-"
+
 # message.max.bytes is 1,000,000: key, headers and the record's frame count too.
 LARGEST_BYTES = 999_500
 # One in so many is of a size that a topic's lowered limit catches, however it is compressed.
@@ -80,6 +82,17 @@ def payload_of(id):
     if bits % LARGE_EVERY == 1:
         return noise(id, 20_000 + (bits >> 8) % 40_001)
     return filled(id, _size_of(bits >> 6), bits)
+
+
+def row_of(id):
+    """For the outbox."""
+    return id, topic_of(id), key_of(id), TYPE, payload_of(id)
+
+
+def row_with_id_in_payload(id):
+    """For any relay: one topic, and always a payload, which begins with the id whatever the relay writes around it."""
+    bits = mixed(id) >> 16
+    return id, _NAMES[0], key_of(id), TYPE, f"{ID_IN_PAYLOAD}{id}." + filled(id, _size_of(bits >> 6), bits)
 
 
 def noise(id, size):

@@ -14,7 +14,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from chaos import faults, proof  # noqa: E402
+from chaos import any_relay, faults, proof  # noqa: E402
 from chaos.schedule import schedule  # noqa: E402
 from chaos.world import LIVENESS_SECONDS, World, now_ms  # noqa: E402
 from lib import places  # noqa: E402
@@ -34,7 +34,16 @@ PROMISES = {
     "bytes arrive as they were written": ("content",),
     "table, log and consumer agree on what was committed": ("truth", "harness"),
 }
+OF_ANY_RELAY = {
+    "nothing is lost": ("lost",),
+    "nothing is sent that was not committed": ("never committed",),
+    "each key is in commit order": ("out of order",),
+    "each key is in one partition": ("wrong partition",),
+    "each message has an event's id in its payload": ("content",),
+    "table, log and consumer agree on what was committed": ("truth", "harness"),
+}
 ALIVE = "it comes back from every fault by itself"
+ANY_RELAY_ALIVE = "it comes back from every fault, or when it is started again"
 PROGRESS_SECONDS = 30
 
 
@@ -83,16 +92,18 @@ class Samples:
 
 class Run:
     """`kinds`: the faults to draw from; it goes on past its minutes until `enough(world)`. `finish(world)` may look at
-    what is there before it is torn down."""
+    what is there before it is torn down. `relay`: the name of another one (any_relay.py)."""
 
     def __init__(self, seed, minutes, postgres="18", rate=300, kinds=faults.ALL, poison="stop", say=print,
-                 enough=lambda world: True, **of_world):
+                 enough=lambda world: True, relay=None, **of_world):
         self.seed, self.minutes, self.postgres, self.poison = seed, minutes, str(postgres), poison
+        self.relay = relay
         self.kinds = kinds_for(poison, kinds)
         self.failures = []
         self.judged = False  # all was read and compared
         self.steps = []
-        self.world = World(postgres, seed, rate, parks=poison == "park", **of_world)
+        self.world = (any_relay.AnyRelayWorld(relay, postgres, seed, rate, **of_world) if relay else
+                      World(postgres, seed, rate, parks=poison == "park", **of_world))
         self.samples = Samples(self.world)
         self._say, self._enough = say, enough
         self.trace = ""
@@ -212,10 +223,10 @@ class Run:
     def promises(self):
         """(promise, kept) of each. None: not judged, for the run ended before all was read."""
         counts = self.world.checker.violation_counts
-        for promise, kinds in PROMISES.items():
+        for promise, kinds in (OF_ANY_RELAY if self.relay else PROMISES).items():
             broken = any(counts[kind] for kind in kinds)
             yield promise, False if broken else True if self.judged else None
-        yield ALIVE, not self.world.exits and (not self.failures or bool(counts))
+        yield ANY_RELAY_ALIVE if self.relay else ALIVE, not self.world.exits and (not self.failures or bool(counts))
 
     def result(self):
         """Everything a reader of the proof wants to know of this run."""
@@ -233,6 +244,7 @@ class Run:
             "duplicates": dict(checker.duplicates), "late": dict(checker.late),
             "audits": world.audited, "takeover_seconds_max": max(world.takeovers, default=None),
             "exits": [exit["code"] for exit in world.exits],
+            **({"relay": self.relay, "restarts": dict(world.restarts)} if self.relay else {}),
         }
 
     def _report(self):
@@ -241,23 +253,18 @@ class Run:
         if sys.stdout.isatty():
             say()
         rows = [
-            ("seed", self.seed), ("PostgreSQL", result["postgres"]), ("relay.poison", self.poison),
-            ("minutes", result["minutes"]),
+            *((("relay", self.relay),) if self.relay else (("relay.poison", self.poison),)),
+            ("seed", self.seed), ("PostgreSQL", result["postgres"]), ("minutes", result["minutes"]),
             ("kills of the relay", world.kills), ("faults", sum(result["faults"].values())),
             *((f"  {name}", count) for name, count in result["faults"].items()),
             *((f"  ({name})", count) for name, count in result["ways"].items()),
             ("transactions", result["transactions"]), ("largest transaction", f"{result['largest_transaction']} rows"),
             ("events committed", result["events"]), ("messages in Kafka", result["messages"]),
-            ("seen parked, at most at a time", f"{result['parked']}, {result['parked_most']}"),
             ("lost", result["lost"] if self.judged else "not judged: the run broke off"),
             ("out of order", result["out_of_order"]),
-            ("checks of the slot against Kafka", result["audits"]),
-            ("slowest takeover", f"{result['takeover_seconds_max'] or '-'} s"),
             ("repetitions, by the fault they arose in", sum(result["duplicates"].values())),
             *((f"  {name}", count) for name, count in sorted(result["duplicates"].items())),
-            ("of these late (dead or frozen producer)", sum(result["late"].values())),
-            *((f"  {name}", count) for name, count in sorted(result["late"].items())),
-            *(("relay ended by itself", code) for code in result["exits"]),
+            *(self._rows_of_any_relay() if self.relay else self._rows_of_walpost(result)),
         ]
         width = max(len(name) for name, _ in rows)
         for name, value in rows:
@@ -269,6 +276,20 @@ class Run:
         if not self.good:
             self._keep_evidence(result)
 
+    @staticmethod
+    def _rows_of_walpost(result):
+        yield "of these late (dead or frozen producer)", sum(result["late"].values())
+        yield from ((f"  {name}", count) for name, count in sorted(result["late"].items()))
+        yield "seen parked, at most at a time", f"{result['parked']}, {result['parked_most']}"
+        yield "checks of the slot against Kafka", result["audits"]
+        yield "slowest takeover", f"{result['takeover_seconds_max'] or '-'} s"
+        yield from (("relay ended by itself", code) for code in result["exits"])
+
+    def _rows_of_any_relay(self):
+        yield from ((f"ended by itself with {code}, and started again", count)
+                    for code, count in sorted(self.world.restarts.items()))
+        yield "judged", "lost, foreign, repeated and out of order by key, by the id in the payload; nothing else"
+
     def _keep_evidence(self, result):
         world = self.world
         places.keep(world.folder)
@@ -278,7 +299,7 @@ class Run:
             "exits": world.exits, "consumer_errors": world.consumer and world.consumer.errors,
             "course": world.notes, "writers": world.writers and world.writers.errors,
             "replay": f"tests/run chaos --seed {self.seed} --minutes {self.minutes:g} --postgres {self.postgres}"
-                      f" --poison {self.poison}",
+                      + (f" --relay {self.relay}" if self.relay else f" --poison {self.poison}"),
         }, indent=1, default=str))
         (world.folder / "course").write_text("\n".join(world.notes) + "\n")
         self._say(f"evidence: {world.folder} (evidence.json, course, relay*/stderr, postgres/server.log)")
@@ -293,17 +314,18 @@ def versions():
 
 
 def chaos_command(arguments):
-    kinds = faults.ALL
+    kinds = any_relay.KINDS if arguments.relay else faults.ALL
     if arguments.only:
-        kinds = tuple(kind for kind in faults.ALL if any(word in kind.name for word in arguments.only.split(",")))
-    poison = arguments.poison or poison_of(arguments.seed)
+        kinds = tuple(kind for kind in kinds if any(word in kind.name for word in arguments.only.split(",")))
+    poison = "stop" if arguments.relay else arguments.poison or poison_of(arguments.seed)
     if arguments.schedule:
         steps = schedule(arguments.seed, kinds_for(poison, kinds))
         for _ in range(arguments.schedule):
             print(next(steps).describe())
         return 0
     sources = {"sources": proof.source_hash(), "commit": proof.source_commit()}
-    run = Run(arguments.seed, arguments.minutes, arguments.postgres, arguments.rate, kinds, poison)
+    run = Run(arguments.seed, arguments.minutes, arguments.postgres, arguments.rate, kinds, poison,
+              relay=arguments.relay)
     run.run()
     if run.good and not arguments.keep:
         run.remove()
@@ -390,10 +412,19 @@ def main(words):
                                  help="relay.poison (park where the seed is even); with park some events become"
                                       " undeliverable for a while")
             command.add_argument("--only", metavar="WORD,...", help="only faults with one of these in their name")
+            command.add_argument("--relay", metavar="NAME",
+                                 help="another relay, by its plug-in of tests/bench/relays: killed, and its connections"
+                                      " ended; judged by the id in the payload: lost, out of order by key, repeated"
+                                      f" ({', '.join(any_relay.plug_ins())})")
             command.add_argument("--schedule", type=int, metavar="N", help="print the first N steps, do nothing")
     arguments = parser.parse_args(words)
     if arguments.record and "WALPOST_BINARY" in os.environ:
         parser.error("--record tells of these sources: not with WALPOST_BINARY")
+    if getattr(arguments, "relay", None):
+        if arguments.record or arguments.poison:
+            parser.error("--record and --poison are walpost's: not with --relay")
+        if why := any_relay.obstacle(arguments.relay):
+            parser.error(f"--relay {why}")
     return {"chaos": chaos_command, "soak": soak_command}[arguments.command](arguments)
 
 

@@ -20,8 +20,8 @@ class Step:
 def schedule(seed, kinds=faults.ALL):
     """Steps without an end. Kills of the relay dominate, alone or while something else is the matter."""
     rng = random.Random(f"{seed} schedule")
-    others = [kind for kind in kinds if kind is not faults.KillRelay]
-    kills = faults.KillRelay in kinds
+    others = [kind for kind in kinds if not issubclass(kind, faults.KillRelay)]
+    kills = [kind for kind in kinds if issubclass(kind, faults.KillRelay)]
     bag = []
     while True:
         if not bag:
@@ -32,11 +32,11 @@ def schedule(seed, kinds=faults.ALL):
         way = rng.random()
         recovers = rng.random() < 0.75
         if not others or kills and way < 0.3:
-            yield Step([faults.KillRelay(rng)], recovers)
+            yield Step([kills[0](rng)], recovers)
             continue
         first = bag.pop()(rng)
         if kills and way < 0.6 and first.group != "relay" and type(first) is not faults.HalfOpen:
-            yield Step([first, faults.KillRelay(rng)], recovers)
+            yield Step([first, kills[0](rng)], recovers)
             continue
         second = bag[-1] if bag else None
         if way < 0.8 and second and first.overlaps and second.overlaps and second.group != first.group:

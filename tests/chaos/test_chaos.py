@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from chaos import faults
+from chaos import any_relay, faults
 from chaos.checker import Timeline
 from chaos.consumer import Confused, Consumer, Forgetful
 from chaos.run import Run
@@ -112,3 +112,38 @@ def test_a_relay_that_confirms_early_is_found(confirms_early, capsys):
     assert set(run.world.checker.violation_counts) & {"confirmed ahead", "lost"}, said
     assert (run.world.folder / "evidence.json").exists()
     run.remove()
+
+
+def _as_any_relay(kinds=any_relay.KINDS, environment=None):
+    return Run(SEED, 0.3, VERSIONS[0], rate=250, kinds=kinds, relay="walpost", environment=environment,
+               enough=lambda world: world.kills >= 5 and world.checker.event_count() > 1000)
+
+
+@pytest.mark.timeout(400)
+def test_a_relay_by_its_plug_in_is_judged_by_the_id_in_the_payload(capsys):
+    run = _as_any_relay()
+    run.run()
+    said = capsys.readouterr().out
+    assert run.good, said
+    assert "by the id in the payload" in said and run.world.checker.unique == run.world.checker.event_count()
+    run.remove()
+
+
+@pytest.mark.timeout(400)
+def test_what_a_relay_by_its_plug_in_drops_is_found(confirms_early, capsys):
+    """It tells Postgres of events that it has not sent; a kill leaves it no trace of that, and they are gone."""
+    run = _as_any_relay((any_relay.KillAnyRelay,), {
+        "WALPOST_BENCH_PRELOAD": confirms_early["LD_PRELOAD"], "SHIM_CONFIRM_EARLY": "1",
+        "WALPOST_BENCH_SET": "kafka.linger.ms=1000"})
+    run.run()
+    said = capsys.readouterr().out
+    assert not run.good, said
+    assert run.world.checker.lost and set(run.world.checker.violation_counts) == {"lost"}, said
+    run.remove()
+
+
+def test_a_relay_that_cannot_be_run_is_named_with_those_that_can(monkeypatch):
+    assert any_relay.obstacle("walpost") is None
+    assert "maxwell: no plug-in" in any_relay.obstacle("maxwell") and "debezium-tuned" in any_relay.obstacle("maxwell")
+    monkeypatch.delenv("OUTBOXX_BIN", raising=False)
+    assert "name its program by OUTBOXX_BIN" in any_relay.obstacle("outboxx")

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import ListOffsetsResultInfo
 
-from chaos.checker import DOUBT_SECONDS, Audit, Checker, Seen, Timeline
+from chaos.checker import DOUBT_SECONDS, AnyRelay, Audit, Checker, Seen, Timeline
 from chaos.world import ends_of
 
 ONE = ("t", 0)
@@ -284,3 +284,47 @@ def _told(offset):
 def test_the_end_of_a_partition_whose_leader_does_not_answer_is_unknown():
     assert ends_of({TopicPartition("t", 0): _told(53), TopicPartition("t", 1): _told(0)}) == {("t", 0): 53, ("t", 1): 0}
     assert ends_of({TopicPartition("t", 0): _told(53), TopicPartition("t", 1): _told(-1001)}) is None
+
+
+class OfAnyRelay:
+    """Events 1..8 of two keys in turn, each committed by itself."""
+
+    def __init__(self):
+        self.checker = AnyRelay(lambda id: id % 2)
+        self.offset = 0
+        for id in range(1, 9):
+            self.checker.committed(id, id * 10)
+
+    def sees(self, *ids, partition=None):
+        for id in ids:
+            self.checker.message(Seen("t", id % 2 if partition is None else partition, self.offset, id, "", 0))
+            self.offset += 1
+        return self
+
+    def violations(self):
+        self.checker.finish()
+        return set(self.checker.violation_counts)
+
+
+def test_any_relay_may_repeat_what_it_likes_and_have_no_positions():
+    case = OfAnyRelay().sees(1, 3, 2, 1, 4, 5, 3, 7, 6, 8, 2)
+    assert case.violations() == set()
+    assert sum(case.checker.duplicates.values()) == 3 and case.checker.newest == 7
+
+
+def test_any_relays_loss_is_found():
+    case = OfAnyRelay().sees(1, 2, 3, 4, 5, 6, 8)
+    assert case.violations() == {"lost"} and case.checker.lost == 1
+
+
+def test_any_relays_disorder_within_a_key_is_found():
+    assert OfAnyRelay().sees(2, 4, 1, 5, 3, 6, 7, 8).violations() == {"out of order"}
+
+
+def test_any_relays_key_in_two_partitions_is_found():
+    assert "wrong partition" in OfAnyRelay().sees(*range(1, 8)).sees(8, partition=1).violations()
+
+
+def test_what_any_relay_was_never_given_is_found():
+    case = OfAnyRelay().sees(1, 3, 2, 99, 101, 98, 4, 5, 6, 7, 8)
+    assert case.violations() == {"never committed"} and case.checker.violation_counts["never committed"] == 3

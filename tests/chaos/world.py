@@ -35,7 +35,6 @@ ROLE = "relay"
 # Small, so that a cure is met while its cause is remembered; and few in flight: when Kafka refuses one, each of them is
 # sent alone, which takes a round trip, on a busy machine some 20 ms.
 PARK = {"relay.poison": "park", "park.retry.first": "300ms", "park.retry.max": "2s", "relay.in_flight.events": "1024"}
-PARTS = [(topic, number) for topic, count in events.TOPICS.items() for number in range(count)]
 LIVENESS_SECONDS = 120
 RECOVERY_SECONDS = 600  # while more and more is confirmed: the machine may be busy with other things
 
@@ -79,6 +78,11 @@ class World:
     """`relays[active]` is the one that works. `parks`: with relay.poison = park. `shim` are variables of
     support/shim.c for the relays, `sql` runs in their database before they do."""
 
+    relay_count = 2
+    topics = events.TOPICS  # name: partitions
+    row_of = staticmethod(events.row_of)
+    consumer_kind = Consumer
+
     def __init__(self, version, seed, rate=300, parks=False, shim=None, sql=(), config=None):
         self.version, self.seed, self.rate = str(version), seed, rate
         self.folder = places.run_folder(f"walpost-chaos-{seed}-")
@@ -102,7 +106,6 @@ class World:
         self.ways = Counter()  # how they came about, where there is more than one way
         self.takeovers = []  # seconds
         self.ailing = Counter()  # groups of faults that hold now
-        self.parts = PARTS
         self._audits = []
         self._audit_lock = threading.Lock()
         self._audit_wanted = threading.Event()
@@ -120,21 +123,21 @@ class World:
             node.launch()
         self._start_postgres()
         wait_until(self.cluster.is_whole, 180, "three brokers are there", self.cluster.log_tails)
-        for topic, partitions in events.TOPICS.items():
+        for topic, partitions in self.topics.items():
             self.cluster.create_topic(
                 topic, partitions, message_timestamp_type="LogAppendTime", retention_bytes=96 << 20,
                 segment_bytes=16 << 20, min_insync_replicas=2,
             )
         self.cluster.create_topic("probe", 1, min_insync_replicas=2)
         self.create_scratch()
-        wait_until(lambda: self.cluster.in_sync(events.TOPICS), 60, "all replicas are in sync")
+        wait_until(lambda: self.cluster.in_sync(self.topics), 60, "all replicas are in sync")
         self._admin = self.cluster.admin()
         self._start_proxies()
-        self.relays = [self._new_relay(0), self._new_relay(1)]
+        self.relays = [self._new_relay(number) for number in range(self.relay_count)]
         self.truth = TruthReader(
             self.postgres, DATABASE, "truth", self.lock, self._committed, self._strange_truth).start()
         self.consumer = self.new_consumer(self.checker).start()
-        self.writers = Writers(self.postgres, DATABASE, self.seed, self.rate)
+        self.writers = Writers(self.postgres, DATABASE, self.seed, self.rate, row_of=self.row_of)
         threading.Thread(target=self._auditor, daemon=True).start()
         self.start_relay()
         return self
@@ -378,7 +381,8 @@ class World:
         self._audit_wanted.set()
 
     def _ends(self):
-        asked = {confluent_kafka.TopicPartition(*part): confluent_kafka.admin.OffsetSpec.latest() for part in PARTS}
+        latest = confluent_kafka.admin.OffsetSpec.latest()
+        asked = {confluent_kafka.TopicPartition(*part): latest for part in self.parts}
         ends = None
         with contextlib.suppress(confluent_kafka.KafkaException, TimeoutError):
             ends = ends_of(self._admin.list_offsets(asked, request_timeout=2))
@@ -415,6 +419,10 @@ class World:
 
     # --- the course of things
 
+    @property
+    def parts(self):
+        return [(topic, number) for topic, count in self.topics.items() for number in range(count)]
+
     def elapsed(self):
         return time.monotonic() - self.begun
 
@@ -424,9 +432,10 @@ class World:
     def new_checker(self, timeline):
         return Checker(_Places(), timeline, lane_of=aggregate_of if self.parks else None)
 
-    def new_consumer(self, checker, kind=Consumer, **options):
-        return kind(self.cluster.address, PARTS, self.lock, checker.message,
-                    lambda **facts: checker.violation("content", **facts), **options)
+    def new_consumer(self, checker, kind=None, **options):
+        return (kind or self.consumer_kind)(
+            self.cluster.address, self.parts, self.lock, checker.message,
+            lambda **facts: checker.violation("content", **facts), **options)
 
     def _committed(self, id, end):
         if events.kind_of(id) != events.SCRATCH:
@@ -441,8 +450,7 @@ class World:
         self._scratches += count
         with self.postgres.connect(DATABASE) as connection, connection.transaction(), connection.cursor() as cursor:
             cursor.executemany(
-                "INSERT INTO outbox VALUES (%s, %s, %s, %s, %s)",
-                [(id, events.topic_of(id), events.key_of(id), events.TYPE, events.payload_of(id)) for id in ids])
+                "INSERT INTO outbox VALUES (%s, %s, %s, %s, %s)", [events.row_of(id) for id in ids])
             cursor.executemany("INSERT INTO ledger VALUES (%s)", [(id,) for id in ids])
 
     def check_told_losses(self):
@@ -531,7 +539,7 @@ class World:
     def wait_kafka(self):
         """All brokers there and all replicas in sync."""
         self.wait(
-            lambda: self.cluster.is_whole() and self.cluster.in_sync([*events.TOPICS, "probe"]), LIVENESS_SECONDS,
+            lambda: self.cluster.is_whole() and self.cluster.in_sync([*self.topics, "probe"]), LIVENESS_SECONDS,
             "all replicas are in sync")
 
     def probe_producer(self, number):
@@ -558,19 +566,24 @@ class World:
         """Until what is in the log now is confirmed: liveness. Whenever more is confirmed the deadline begins anew, for
         how long the whole way takes depends on the machine; `longest` seconds at most."""
         goal = self.wait(self.slot, deadline, "Postgres answers")[2]
+        reached = self.wait_grown(lambda: (self.slot() or (0,))[0], goal, deadline, longest, f"{goal:X} is confirmed")
+        if reached < goal:
+            raise self.broken(
+                f"waited in vain until {goal:X} is confirmed: for {deadline:g} s no more than {reached:X} was")
+
+    def wait_grown(self, value, goal, deadline, longest, what):
+        """Until value() is `goal`, or has not grown for `deadline` seconds: the value."""
         reached, since = 0, time.monotonic()
 
         def is_over():
             nonlocal reached, since
-            confirmed = (self.slot() or (0,))[0]
-            if confirmed > reached:
-                reached, since = confirmed, time.monotonic()
+            now = value()
+            if now > reached:
+                reached, since = now, time.monotonic()
             return reached >= goal or time.monotonic() - since >= deadline
 
-        self.wait(is_over, longest, f"{goal:X} is confirmed")
-        if reached < goal:
-            raise self.broken(
-                f"waited in vain until {goal:X} is confirmed: for {deadline:g} s no more than {reached:X} was")
+        self.wait(is_over, longest, what)
+        return reached
 
     def settle(self, deadline=300):
         """After the writers have stopped: all is confirmed, nothing is parked, all is consumed and checked."""
@@ -580,6 +593,10 @@ class World:
         self.audit()
         self.wait(lambda: not self._audits, deadline, "all that is in Kafka is read")
         self.wait(lambda: self.truth.upto >= goal, deadline, "the truth has read all")
+        self.read_and_judge(deadline)
+
+    def read_and_judge(self, deadline):
+        """All that is in Kafka."""
         ends = self.wait(self._ends, deadline, "Kafka tells its ends")
         self.wait(lambda: self.consumer.has_read(ends), deadline, "the consumer has read all")
         self.compare_ledger()

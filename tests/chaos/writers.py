@@ -17,9 +17,9 @@ _COLUMNS = "(id, aggregatetype, aggregateid, type, payload)"
 
 class Writers:
     """`rate` events a second in all, by `threads`. What became of a transaction whose commit was cut off, the truth
-    knows. Each transaction writes the ids of its events into the table `ledger` too."""
+    knows. Each transaction writes the ids of its events into the table `ledger` too. `row_of(id)` is an outbox row."""
 
-    def __init__(self, postgres, database, seed, rate=300, threads=4, large_every=40.0):
+    def __init__(self, postgres, database, seed, rate=300, threads=4, large_every=40.0, row_of=events.row_of):
         self.allowed = threading.Event()  # cleared while the rest of the world cannot follow
         self.allowed.set()
         self.committed = 0  # transactions whose COMMIT was answered
@@ -28,6 +28,7 @@ class Writers:
         self.errors = {}
         self.rate = rate
         self.large_every = large_every
+        self.row_of = row_of
         self.thread_count = threads
         self._postgres, self._database = postgres, database
         self._stop = threading.Event()
@@ -106,9 +107,8 @@ class _Writer(threading.Thread):
         self._next[kind] += count
         return [events.event_id(self._number, kind, first + n) for n in range(count)]
 
-    @staticmethod
-    def _rows(ids):
-        return [(id, events.topic_of(id), events.key_of(id), events.TYPE, events.payload_of(id)) for id in ids]
+    def _rows(self, ids):
+        return [self._all.row_of(id) for id in ids]
 
     def _insert(self, connection, ids):
         rows = self._rows(ids)
