@@ -45,11 +45,11 @@ def test_killed_at_any_point_it_leaves_no_slot_and_begins_again(lost):
         assert process.poll() is None
         process.kill()
         process.communicate()
-        wait_until(lambda: backfill.slots(lost) == [], 20, "the temporary slot goes with its session")
+        backfill.no_slot_is_left(lost)
     backfill.done(backfill.run(lost, "--missing", "--order-by", "n"))
     assert set(backfill.sent(lost)) == set(backfill.ids(lost))
     backfill.check_order(lost)
-    assert backfill.slots(lost) == [lost.slot]
+    backfill.no_slot_is_left(lost, but=[lost.slot])
 
 
 def test_a_dry_run_sends_nothing_and_leaves_no_slot(lost):
@@ -57,7 +57,8 @@ def test_a_dry_run_sends_nothing_and_leaves_no_slot(lost):
     said = json.loads(backfill.done(backfill.run(lost, "--missing", "--order-by", "n", "--dry-run", "--json")))
     assert (said["rows"], said["sent"]) == (len(backfill.ids(lost)) - len(before), 0)
     assert said["topics"] == {lost.topic(): said["rows"]}
-    assert sorted(backfill.sent(lost)) == sorted(before) and backfill.slots(lost) == []
+    backfill.no_slot_is_left(lost)
+    assert sorted(backfill.sent(lost)) == sorted(before)
 
 
 def test_the_rows_of_a_condition_are_sent_whether_they_are_in_kafka_or_not(lost):
@@ -71,7 +72,7 @@ def test_an_order_that_nothing_says_is_asked_for(lost):
     assert "--order-by. Candidates: n" in why
     why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "payload"))
     assert "column payload is neither a number nor a time" in why
-    assert backfill.slots(lost) == []
+    backfill.no_slot_is_left(lost)
 
 
 def test_beside_a_relay_nothing_is_sent(stage):
@@ -104,7 +105,7 @@ def test_a_transaction_that_blocks_the_slot_is_named(lost):
     connection.execute("SELECT pg_current_xact_id()")
     why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n", "--timeout", "2"))
     assert f"process {connection.info.backend_pid}," in why and "raise --timeout" in why
-    assert backfill.slots(lost) == []
+    backfill.no_slot_is_left(lost)
     connection.execute("ROLLBACK")
 
 
@@ -114,7 +115,8 @@ def test_a_row_that_can_never_be_delivered_is_named_before_anything_is_sent(lost
     (bad,) = backfill.ids(lost, f"n = {ROWS}")
     why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n"))
     assert bad in why and "can never be delivered" in why
-    assert sorted(backfill.sent(lost)) == sorted(before) and backfill.slots(lost) == []
+    backfill.no_slot_is_left(lost)
+    assert sorted(backfill.sent(lost)) == sorted(before)
 
 
 def test_rows_that_are_parked_are_left_to_the_relay(lost):
@@ -131,7 +133,7 @@ def test_rows_that_are_parked_are_left_to_the_relay(lost):
     lost.insert("parked")
     why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n"))
     assert "an event with key parked is parked" in why and "walpost parked skip --key" in why
-    assert backfill.slots(lost) == []
+    backfill.no_slot_is_left(lost)
     lost.sql(f"DELETE FROM {lost.table} WHERE aggregateid = 'parked' AND id::text <> %s", (parked,))
     backfill.done(backfill.run(lost, "--missing", "--order-by", "n"))
     assert set(backfill.sent(lost)) == set(backfill.ids(lost)) - {parked}
@@ -144,7 +146,8 @@ def test_a_database_that_is_behind_its_topics_is_refused_until_an_epoch_is_given
         ("id", b"later"), ("walpost-position", b"0000-00000001-0FFFFFFF00000000-00000000")])
     assert producer.flush(20) == 0
     why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n"))
-    assert "set relay.epoch = 1" in why and backfill.slots(lost) == []
+    backfill.no_slot_is_left(lost)
+    assert "set relay.epoch = 1" in why
     backfill.done(backfill.run(lost, "--missing", "--order-by", "n", changes={"relay.epoch": 1}))
     assert set(backfill.sent(lost)) == {*backfill.ids(lost), "later"}
 
@@ -191,7 +194,8 @@ def test_the_relays_role_needs_to_read_the_table_besides_and_all_of_it(lost):
         lost.sql(f"ALTER TABLE {lost.table} ENABLE ROW LEVEL SECURITY; "
                  f"CREATE POLICY old ON {lost.table} USING (n < {ROWS // 2})")
         why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n", changes=changes))
-        assert "row-level security" in why and "give the role BYPASSRLS" in why and backfill.slots(lost) == []
+        backfill.no_slot_is_left(lost)
+        assert "row-level security" in why and "give the role BYPASSRLS" in why
         lost.sql(f"ALTER ROLE {role} BYPASSRLS")
         ran = backfill.run(lost, "--missing", "--order-by", "n", changes=changes)
         backfill.done(ran)

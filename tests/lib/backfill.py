@@ -56,15 +56,19 @@ def sent(stage):
     return [dict(m.headers)["id"].decode() for m in stage.read()]
 
 
-def slots(stage):
+def _slots(stage):
     found = stage.sql("SELECT slot_name FROM pg_replication_slots WHERE database = current_database() "
                       "AND (slot_name LIKE %s OR slot_name = %s)", ("walpost_backfill_%", stage.slot))
     return [name for (name,) in found]
 
 
+def has_slot(stage):
+    return bool(_slots(stage))
+
+
 def no_slot_is_left(stage, but=()):
     """A temporary slot is gone when the server has noticed that its command is, a moment later."""
-    wait_until(lambda: slots(stage) == list(but), 20, f"no slot is left but {list(but)}", lambda: slots(stage))
+    wait_until(lambda: _slots(stage) == list(but), 20, f"no slot is left but {list(but)}", lambda: str(_slots(stage)))
 
 
 def check_order(stage):
