@@ -51,12 +51,12 @@ def test_the_quickstarts_service_delivers(machine, stage):
     stage.sql(f"""SELECT pg_reload_conf(); CREATE ROLE {role} LOGIN REPLICATION PASSWORD 'secret';
                   GRANT USAGE ON SCHEMA walpost TO {role}; GRANT ALL ON ALL TABLES IN SCHEMA walpost TO {role}""")
     conninfo = stage.postgres.conninfo(stage.database, user=role)
-    machine.write("/root/walpost.conf", config_text(stage.config({"postgres.conninfo": conninfo})))
-    machine.write("/root/.pgpass", f"127.0.0.1:{stage.postgres.port}:{stage.database}:{role}:secret\n", 0o600)
-    for line in block.replace("sudo ", "").replace("~", "/root").replace("db.example.org", "127.0.0.1").splitlines():
-        machine.run("sh", "-e", "-c", f"cd /root; {line}")
+    machine.write("/home/walpost.conf", config_text(stage.config({"postgres.conninfo": conninfo})))
+    machine.write("/home/.pgpass", f"127.0.0.1:{stage.postgres.port}:{stage.database}:{role}:secret\n", 0o600)
+    for line in block.replace("sudo ", "").replace("~", "/home").replace("db.example.org", "127.0.0.1").splitlines():
+        machine.run("sh", "-e", "-c", f"cd /home; {line}")
     delivers(stage, machine)
     assert machine.run("stat", "-c", "%U:%G %a", "/etc/walpost/pgpass").strip() == "walpost:walpost 600"
-    assert machine.run("cat", "/etc/walpost/pgpass") == machine.run("cat", "/root/.pgpass")
+    assert machine.run("cat", "/etc/walpost/pgpass") == machine.run("cat", "/home/.pgpass")
     conninfo, = (line for line in machine.run("cat", "/etc/walpost/walpost.conf").splitlines() if "conninfo" in line)
     assert conninfo.endswith(" passfile=/etc/walpost/pgpass")
