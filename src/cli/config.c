@@ -70,11 +70,19 @@ static int command_import_debezium(int argc, char **argv)
 		.command = IMPORT,
 		.arguments = "FILE",
 		.about = "Reads a Debezium configuration with the outbox EventRouter and prints a\n"
-"walpost.conf that sends the same records. FILE is JSON for Kafka Connect, a\n"
-".properties file of Connect, or Debezium Server's application.properties; - is\n"
-"standard input. A comment accounts for each property. Secrets are not printed:\n"
-"the comment names the variable to set. Without --debezium it imitates 3.6, and\n"
-"marks what earlier versions do otherwise if the file is of Debezium 1.x.",
+"walpost.conf that sends the same records. FILE, or standard input if it is -,\n"
+"is one of\n"
+"\n"
+"  - JSON for Kafka Connect, also within a script\n"
+"  - a .properties file of Kafka Connect or Debezium Server, or the latter's\n"
+"    application.yaml\n"
+"  - a KafkaConnector of Strimzi, as YAML or JSON\n"
+"  - the environment of Debezium Server: lines NAME=value, a compose file, or\n"
+"    resources of Kubernetes\n"
+"\n"
+"A comment accounts for each property. Secrets are not printed: the comment names\n"
+"the variable to set. Without --debezium it imitates 3.6, and marks what earlier\n"
+"versions do otherwise if the file is of Debezium 1.x.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.argument_max = 1,

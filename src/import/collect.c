@@ -21,30 +21,53 @@ static enum wp_rc grow(struct wp_import_properties *p, struct wp_error *error)
 	return WP_OK;
 }
 
-enum wp_rc wp_import_add(struct wp_import_properties *p, const struct wp_import_place *place,
+enum wp_rc wp_import_add(struct wp_import_properties *p, const struct wp_import_property *property,
 			 struct wp_error *error)
 {
-	char *texts = (char *)p->texts.data;
 	enum wp_rc rc = grow(p, error);
 
-	if (rc != WP_OK)
-		return rc;
-	p->items[p->count++] = (struct wp_import_property){
-		.name = texts + place->name,
-		.value = place->value == WP_IMPORT_NO_VALUE ? NULL : texts + place->value,
-		.line = place->line,
-		.outside = place->outside,
-	};
-	return WP_OK;
+	if (rc == WP_OK)
+		p->items[p->count++] = *property;
+	return rc;
+}
+
+/* All room is there from the beginning, so that no text ever moves. */
+static enum wp_rc refuse(enum wp_rc rc, unsigned line, struct wp_error *error)
+{
+	if (rc == WP_FULL)
+		return wp_error_set(error, WP_CONFIG, "line %u: it repeats too much", line);
+	return wp_error_set(error, rc, "line %u: out of memory for the texts", line);
+}
+
+enum wp_rc wp_import_append_byte(struct wp_import_properties *p, uint8_t byte, unsigned line,
+				 struct wp_error *error)
+{
+	enum wp_rc rc = wp_buffer_append_byte(&p->texts, byte);
+
+	return rc == WP_OK ? rc : refuse(rc, line, error);
 }
 
 enum wp_rc wp_import_end_text(struct wp_import_properties *p, size_t start, unsigned line,
-			      struct wp_error *error)
+			      char **ret, struct wp_error *error)
 {
+	enum wp_rc rc;
+
 	if (p->texts.size > start &&
 	    memchr(p->texts.data + start, '\0', p->texts.size - start) != NULL)
 		return wp_error_set(error, WP_CONFIG, "line %u: a NUL character in a text", line);
-	if (wp_buffer_append_byte(&p->texts, '\0') != WP_OK)
-		return wp_error_set(error, WP_NOMEM, "out of memory for the texts");
+	rc = wp_buffer_append_byte(&p->texts, '\0');
+	if (rc != WP_OK)
+		return refuse(rc, line, error);
+	*ret = (char *)p->texts.data + start;
 	return WP_OK;
+}
+
+enum wp_rc wp_import_copy_text(struct wp_import_properties *p, struct wp_span text, unsigned line,
+			       char **ret, struct wp_error *error)
+{
+	size_t start = p->texts.size;
+	enum wp_rc rc = wp_buffer_append(&p->texts, text);
+
+	return rc == WP_OK ? wp_import_end_text(p, start, line, ret, error)
+			   : refuse(rc, line, error);
 }

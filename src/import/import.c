@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "walpost/base/display.h"
+#include "walpost/config/setting.h"
 #include "walpost/import/import.h"
 
 #include "translate.h"
@@ -65,22 +66,69 @@ static void name_item(struct wp_translation *t, struct wp_import_item *item)
 		}
 }
 
+/* Of Kafka Connect's providers, which are no variables with a default. */
+static bool is_provider(struct wp_span name)
+{
+	static const char *const providers[] = { "env",	    "file",  "dir",	   "directory",
+						 "secrets", "vault", "strimzienv", "configmaps" };
+
+	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
+		if (wp_span_is(name, providers[i]))
+			return true;
+	return false;
+}
+
+/*
+ * What stands for ${NAME:default} if nothing sets NAME; with a hyphen, ${NAME:-default}, as shells have
+ * it. False: there is no default, or it is not that simple.
+ */
+static bool find_default(const char *reference, bool needs_hyphen, struct wp_span *ret,
+			 const char **ret_end)
+{
+	const char *name = reference + strlen("${");
+	size_t size = strcspn(name, ":}$");
+	const char *text = name + size + 1;
+
+	if (size == 0 || name[size] != ':')
+		return false;
+	if (*text == '-')
+		text++;
+	else if (needs_hyphen || strchr(":?+", *text) != NULL ||
+		 is_provider((struct wp_span){ (const uint8_t *)name, size }))
+		return false;
+	*ret = (struct wp_span){ (const uint8_t *)text, strcspn(text, "}${") };
+	*ret_end = text + ret->size + 1;
+	return ret->size > 0 && text[ret->size] == '}';
+}
+
 /*
  * Quarkus reads ${...} as a reference. As SmallRye Config 3.16 does it: a backslash before a dollar
  * sign is a dollar sign (ExpressionConfigSourceInterceptor), then two of these are one that stands
  * for itself. So $${a} and \${a} are ${a}; $$${a} is $ and a reference.
  */
-static void expand(struct wp_import_item *item, char *value)
+static void expand(struct wp_import_item *item, char *value, bool is_server)
 {
 	char *to = value;
 
-	for (char *at = strstr(value, "\\$"); at != NULL; at = strstr(at + 2, "\\$"))
+	for (char *at = strstr(value, "\\$"); is_server && at != NULL; at = strstr(at + 2, "\\$"))
 		*at = '$';
-	for (; *value != '\0'; *to++ = *value++) {
-		if (wp_import_begins(value, "$$"))
+	while (*value != '\0') {
+		bool is_reference = wp_import_begins(value, "${");
+		struct wp_span standard;
+		const char *end;
+
+		if (is_server && wp_import_begins(value, "$$")) {
 			value++;
-		else if (wp_import_begins(value, "${"))
+		} else if (is_reference && find_default(value, !is_server, &standard, &end)) {
+			memmove(to, standard.data, standard.size);
+			to += standard.size;
+			value += end - value;
+			item->has_default = true;
+			continue;
+		} else if (is_reference && is_server) {
 			item->elsewhere = true;
+		}
+		*to++ = *value++;
 	}
 	*to = '\0';
 }
@@ -95,9 +143,8 @@ static bool has_reference(const char *value)
 
 static void look_elsewhere(struct wp_translation *t, struct wp_import_item *item, char *value)
 {
-	if (t->is_server)
-		expand(item, value);
-	else
+	expand(item, value, t->is_server);
+	if (!t->is_server)
 		item->elsewhere = has_reference(value);
 	item->elsewhere = item->elsewhere || wp_import_has_placeholder(item->key, value);
 }
@@ -160,10 +207,10 @@ static void say_repetitions(struct wp_translation *t)
 
 static const char *form_of(const struct wp_translation *t, const struct wp_import_properties *p)
 {
-	if (t->is_server)
-		return "Debezium Server's properties";
-	return p->is_json ? "a Kafka Connect connector's JSON"
-			  : "a Kafka Connect connector's properties";
+	if (p->form != NULL)
+		return p->form;
+	return t->is_server ? "Debezium Server's properties"
+			    : "a Kafka Connect connector's properties";
 }
 
 static enum wp_rc translate(struct wp_import_properties *p, const struct wp_import_version *version,
@@ -188,6 +235,39 @@ static enum wp_rc translate(struct wp_import_properties *p, const struct wp_impo
 	return rc;
 }
 
+/* With that a name of a connector, of Connect or of Debezium Server begins. */
+static bool is_known(const char *name)
+{
+	static const char *const starts[] = {
+		"connector.",	   "database.", "debezium.",	"key.converter",
+		"value.converter", "plugin.",	"publication.", "slot.",
+		"table.",	   "topic.",	"transforms",	"snapshot.",
+	};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (wp_import_begins(name, starts[i]))
+			return true;
+	return false;
+}
+
+/* So that the reader sees what was found, and not a report about each of its lines. */
+static enum wp_rc recognize(const struct wp_import_properties *p, struct wp_error *error)
+{
+	char shown[WP_SHOWN_SIZE];
+
+	for (size_t i = 0; i < p->count; i++)
+		if (!p->items[i].outside && is_known(p->items[i].name))
+			return WP_OK;
+	return wp_error_set(
+		error, WP_CONFIG,
+		"it is no configuration of Debezium: what it sets first, in line %u, is "
+		"%s. Give JSON for Kafka Connect, a .properties file, a KafkaConnector of "
+		"Strimzi, or the environment of Debezium Server",
+		p->items[0].line,
+		p->items[0].name[0] == '\0' ? "a property without a name"
+					    : wp_value_shown("kafka.", p->items[0].name, shown));
+}
+
 enum wp_rc wp_import_new(struct wp_span text, const struct wp_import_version *version,
 			 struct wp_import **ret, struct wp_error *error)
 {
@@ -197,6 +277,11 @@ enum wp_rc wp_import_new(struct wp_span text, const struct wp_import_version *ve
 
 	if (rc != WP_OK)
 		return rc;
+	rc = recognize(&properties, error);
+	if (rc != WP_OK) {
+		wp_import_properties_release(&properties);
+		return rc;
+	}
 	import = calloc(1, sizeof(*import));
 	rc = import == NULL ? WP_NOMEM : translate(&properties, version, &import->report);
 	wp_import_properties_release(&properties);

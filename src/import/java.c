@@ -156,37 +156,38 @@ static bool is_ahead(const struct reader *r, const char *set)
 	       strchr(set, r->ahead.bytes[0]) != NULL;
 }
 
-/* Up to an unescaped character of `set`, or the line's end. Returns where the text begins. */
-static size_t read_text(struct reader *r, const char *set)
+/* Up to an unescaped character of `set`, or the line's end. NULL: `rc` says why. */
+static char *read_text(struct reader *r, const char *set)
 {
 	struct wp_buffer *texts = &r->into->texts;
 	size_t start = texts->size;
 	unsigned line = r->line;
+	char *text = NULL;
 
 	for (; r->rc == WP_OK && r->ahead.size > 0 && !is_ahead(r, set); advance(r))
 		if (wp_buffer_append(texts, (struct wp_span){ r->ahead.bytes, r->ahead.size }) !=
 		    WP_OK)
 			r->rc = wp_error_set(r->error, WP_NOMEM, "out of memory for the texts");
 	if (r->rc == WP_OK)
-		r->rc = wp_import_end_text(r->into, start, line, r->error);
-	return start;
+		r->rc = wp_import_end_text(r->into, start, line, &text, r->error);
+	return text;
 }
 
 static void read_property(struct reader *r)
 {
-	struct wp_import_place place = { .line = r->line };
+	struct wp_import_property property = { .line = r->line };
 
 	advance(r);
-	place.name = read_text(r, "=: \t\f");
+	property.name = read_text(r, "=: \t\f");
 	while (is_ahead(r, " \t\f"))
 		advance(r);
 	if (is_ahead(r, "=:"))
 		advance(r);
 	while (is_ahead(r, " \t\f"))
 		advance(r);
-	place.value = read_text(r, "");
+	property.value = read_text(r, "");
 	if (r->rc == WP_OK)
-		r->rc = wp_import_add(r->into, &place, r->error);
+		r->rc = wp_import_add(r->into, &property, r->error);
 }
 
 static void skip_comment(struct reader *r)
@@ -195,11 +196,15 @@ static void skip_comment(struct reader *r)
 		r->at++;
 }
 
-enum wp_rc wp_import_read_java(struct wp_span text, struct wp_import_properties *p,
+enum wp_rc wp_import_read_java(struct wp_span text, unsigned line, struct wp_import_properties *p,
 			       struct wp_error *error)
 {
 	struct reader r = {
-		.at = text.data, .end = text.data + text.size, .line = 1, .into = p, .error = error
+		.at = text.data,
+		.end = text.data + text.size,
+		.line = line,
+		.into = p,
+		.error = error,
 	};
 
 	while (r.rc == WP_OK && r.at < r.end) {

@@ -3,7 +3,9 @@
 
 #include "walpost/base/utf8.h"
 
-#include "read.h"
+#include "tree.h"
+
+#define TEXTS_MAX(size) (8 * (size) + 4096)
 
 static enum wp_rc check_utf8(struct wp_span text, struct wp_error *error)
 {
@@ -31,31 +33,76 @@ static enum wp_rc read_json(struct wp_span text, struct wp_import_properties *p,
 			    struct wp_error *error)
 {
 	struct wp_buffer blanked;
+	struct wp_import_tree tree = { .count = 0 };
 
 	wp_buffer_init(&blanked, WP_IMPORT_SIZE_MAX);
 	enum wp_rc rc = wp_import_blank_comments(text, &blanked, error);
 	if (rc == WP_OK)
-		rc = wp_import_read_json(wp_buffer_span(&blanked), p, error);
+		rc = wp_import_tree_init(&tree, p, error);
+	tree.is_json = true;
+	if (rc == WP_OK)
+		rc = wp_import_tree_json(&tree, wp_buffer_span(&blanked), 1, error);
+	if (rc == WP_OK)
+		rc = wp_import_take_connector(&tree, p, error);
+	if (rc == WP_OK && p->count == 0)
+		rc = wp_import_take_variables(&tree, p, error);
+	if (rc == WP_OK && p->count == 0)
+		rc = wp_import_take_object(&tree, p, error);
+	wp_import_tree_release(&tree);
 	wp_buffer_release(&blanked);
 	return rc;
 }
 
+static enum wp_rc read_yaml(struct wp_span text, struct wp_import_properties *p,
+			    struct wp_error *error)
+{
+	struct wp_import_tree tree;
+	enum wp_rc rc = wp_import_tree_init(&tree, p, error);
+
+	if (rc == WP_OK)
+		rc = wp_import_tree_yaml(&tree, text, error);
+	if (rc == WP_OK)
+		rc = wp_import_take_connector(&tree, p, error);
+	if (rc == WP_OK && p->count == 0)
+		rc = wp_import_take_variables(&tree, p, error);
+	wp_import_tree_release(&tree);
+	return rc;
+}
+
+/* YAML in which is no connector. Templates are often no YAML, which `why` tells. */
+static enum wp_rc refuse_yaml(const struct wp_error *why, struct wp_error *error)
+{
+	if (why->text[0] != '\0')
+		return wp_error_set(error, WP_CONFIG, "%s", why->text);
+	return wp_error_set(error, WP_CONFIG,
+			    "it is YAML in which is no KafkaConnector, no connector.class, no "
+			    "DEBEZIUM_SOURCE_... of Debezium Server's environment, and no "
+			    "debezium: of its application.yaml");
+}
+
+/* From what tells most to what tells least. */
 static enum wp_rc read_all(struct wp_span text, struct wp_import_properties *p,
 			   struct wp_error *error)
 {
+	struct wp_error why = { "" };
+	bool is_yaml = false;
 	enum wp_rc rc;
 
-	/* A name and a value with their NULs are never longer than twice what they were made of, so
-	 * no later text moves an earlier one. */
-	if (wp_buffer_reserve(&p->texts, 2 * text.size + 2) != WP_OK)
-		return wp_error_set(error, WP_NOMEM, "out of memory for the texts");
-	p->is_json = wp_import_looks_like_json(text);
-	rc = p->is_json ? WP_OK : wp_import_refuse_yaml(text, error);
-	if (rc != WP_OK)
-		return rc;
-	rc = p->is_json ? read_json(text, p, error) : wp_import_read_java(text, p, error);
+	if (wp_import_looks_like_json(text))
+		return read_json(text, p, error);
+	rc = wp_import_read_variables(text, p, error);
+	if (rc == WP_OK && p->count == 0) {
+		is_yaml = wp_import_looks_like_yaml(text);
+		rc = is_yaml ? read_yaml(text, p, &why) : WP_OK;
+		if (rc == WP_CONFIG && p->count == 0)
+			rc = WP_OK; /* it may hold JSON nevertheless */
+		else if (rc != WP_OK)
+			*error = why;
+	}
 	if (rc == WP_OK && p->count == 0)
-		return wp_error_set(error, WP_CONFIG, "it contains no property");
+		rc = wp_import_read_embedded(text, p, error);
+	if (rc == WP_OK && p->count == 0)
+		rc = is_yaml ? refuse_yaml(&why, error) : wp_import_read_java(text, 1, p, error);
 	return rc;
 }
 
@@ -70,8 +117,14 @@ enum wp_rc wp_import_read(struct wp_span text, struct wp_import_properties *ret,
 	rc = check_utf8(text, error);
 	if (rc != WP_OK)
 		return rc;
-	wp_buffer_init(&p.texts, 2 * WP_IMPORT_SIZE_MAX + 2);
-	rc = read_all(without_mark(text), &p, error);
+	/* Each text is kept with its NUL; a name of the environment, and what YAML repeats, once more. */
+	wp_buffer_init(&p.texts, TEXTS_MAX(text.size));
+	if (wp_buffer_reserve(&p.texts, TEXTS_MAX(text.size)) != WP_OK)
+		rc = wp_error_set(error, WP_NOMEM, "out of memory for the texts");
+	else
+		rc = read_all(without_mark(text), &p, error);
+	if (rc == WP_OK && p.count == 0)
+		rc = wp_error_set(error, WP_CONFIG, "it contains no property");
 	if (rc != WP_OK) {
 		wp_import_properties_release(&p);
 		return rc;

@@ -1,39 +1,52 @@
-/* Shared by the readers of both forms: how a property gets into the list. */
+/* Shared by the readers of all forms: how a property gets into the list. */
 #ifndef WALPOST_SRC_IMPORT_READ_H
 #define WALPOST_SRC_IMPORT_READ_H
 
 #include "walpost/import/properties.h"
 
-/* Where in the buffer of texts a property's begin; WP_IMPORT_NO_VALUE for JSON's null. */
-struct wp_import_place {
-	size_t name;
-	size_t value;
-	unsigned line;
-	bool outside;
-};
-
-#define WP_IMPORT_NO_VALUE SIZE_MAX
-
-/* The texts are in the buffer, each with its NUL. WP_CONFIG: too many; WP_NOMEM. */
-enum wp_rc wp_import_add(struct wp_import_properties *p, const struct wp_import_place *place,
+/* WP_CONFIG: too many; WP_NOMEM. */
+enum wp_rc wp_import_add(struct wp_import_properties *p, const struct wp_import_property *property,
 			 struct wp_error *error) WP_MUST_CHECK;
-/* Ends a text in the buffer. WP_CONFIG: it holds a NUL itself. */
+/* Ends the text that begins at `start` of the buffer. WP_CONFIG: it holds a NUL itself. WP_NOMEM. */
 enum wp_rc wp_import_end_text(struct wp_import_properties *p, size_t start, unsigned line,
-			      struct wp_error *error) WP_MUST_CHECK;
+			      char **ret, struct wp_error *error) WP_MUST_CHECK;
+/* A copy in the buffer; WP_CONFIG also: there is no more room for the texts. */
+enum wp_rc wp_import_copy_text(struct wp_import_properties *p, struct wp_span text, unsigned line,
+			       char **ret, struct wp_error *error) WP_MUST_CHECK;
+/* To a text that is not ended yet. */
+enum wp_rc wp_import_append_byte(struct wp_import_properties *p, uint8_t byte, unsigned line,
+				 struct wp_error *error) WP_MUST_CHECK;
 
 /* Behind blanks and comments stands what begins an object or an array. */
 bool wp_import_looks_like_json(struct wp_span text);
 /* Appends the text with blanks in place of comments: lines stay where they are. WP_CONFIG, WP_NOMEM. */
 enum wp_rc wp_import_blank_comments(struct wp_span text, struct wp_buffer *into,
 				    struct wp_error *error) WP_MUST_CHECK;
+/* Has it what .properties never have? */
+bool wp_import_looks_like_yaml(struct wp_span text);
 
-/* WP_CONFIG: it is YAML, which is not read; why says what to give instead. */
-enum wp_rc wp_import_refuse_yaml(struct wp_span text, struct wp_error *error) WP_MUST_CHECK;
+/* A .properties file; `line` is the number of its first line. */
+enum wp_rc wp_import_read_java(struct wp_span text, unsigned line, struct wp_import_properties *p,
+			       struct wp_error *error) WP_MUST_CHECK;
 
-/* A .properties file; the buffer has room for twice the text. */
-enum wp_rc wp_import_read_java(struct wp_span text, struct wp_import_properties *p,
-			       struct wp_error *error) WP_MUST_CHECK;
-enum wp_rc wp_import_read_json(struct wp_span text, struct wp_import_properties *p,
-			       struct wp_error *error) WP_MUST_CHECK;
+/* Lines that set variables of Debezium Server's environment; nothing is added if there are none. */
+enum wp_rc wp_import_read_variables(struct wp_span text, struct wp_import_properties *p,
+				    struct wp_error *error) WP_MUST_CHECK;
+
+struct wp_import_tree;
+/* The connector that a tree holds; nothing is added if it holds none. WP_CONFIG: more than one. */
+enum wp_rc wp_import_take_connector(struct wp_import_tree *tree, struct wp_import_properties *p,
+				    struct wp_error *error) WP_MUST_CHECK;
+/* The properties that the only document is, or its "config", whatever they are. */
+enum wp_rc wp_import_take_object(struct wp_import_tree *tree, struct wp_import_properties *p,
+				 struct wp_error *error) WP_MUST_CHECK;
+/* Variables of Debezium Server's environment: in compose files and resources of Kubernetes. Nothing is
+ * added if there are none. WP_CONFIG: of more than one Server. */
+enum wp_rc wp_import_take_variables(struct wp_import_tree *tree, struct wp_import_properties *p,
+				    struct wp_error *error) WP_MUST_CHECK;
+
+/* JSON objects within another text, such as a script; nothing is added if no connector is in them. */
+enum wp_rc wp_import_read_embedded(struct wp_span text, struct wp_import_properties *p,
+				   struct wp_error *error) WP_MUST_CHECK;
 
 #endif

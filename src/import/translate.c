@@ -215,11 +215,13 @@ void wp_import_say(struct wp_translation *t, const char *section, struct wp_impo
 
 	if (item->value != NULL && !item->concealed)
 		line.shown = value_shown(item, value);
-	if (item->elsewhere && verdict == WP_IMPORT_TRANSLATED) {
+	if ((item->elsewhere || item->has_default) && verdict == WP_IMPORT_TRANSLATED) {
 		line.verdict =
 			wp_import_begins(section, "outbox") ? WP_IMPORT_CHECK : WP_IMPORT_FILL_IN;
-		error = "its value is defined elsewhere, entirely or in part: replace the "
-			"placeholder";
+		error = item->elsewhere ? "its value is defined elsewhere, entirely or in part: "
+					  "replace the placeholder"
+					: "the default that the file has for it was taken: correct "
+					  "unless the environment sets another";
 	}
 	va_start(arguments, error);
 	add(t, &line, error, arguments);

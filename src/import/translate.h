@@ -93,10 +93,11 @@ struct wp_import_item {
 	unsigned line;
 	enum wp_import_kind kind;
 	bool taken;
-	bool renamed;	/* `key` is its newer name */
-	bool elsewhere; /* its value, or a part: a placeholder, which somebody fills in */
-	bool beside;	/* "config", in the object around it */
-	bool concealed; /* its value is not shown: it could be anything, a secret too */
+	bool renamed;	  /* `key` is its newer name */
+	bool elsewhere;	  /* its value, or a part: a placeholder, which somebody fills in */
+	bool has_default; /* `value` has what stands in ${NAME:default} */
+	bool beside;	  /* "config", in the object around it */
+	bool concealed;	  /* its value is not shown: it could be anything, a secret too */
 };
 
 enum wp_import_form { WP_IMPORT_RAW, WP_IMPORT_JSON, WP_IMPORT_JSON_SCHEMA, WP_IMPORT_OTHER };

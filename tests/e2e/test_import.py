@@ -14,7 +14,8 @@ INPUTS = sorted(path for path in (GOLDEN / "import").iterdir() if path.is_file()
 CONFIGS = sorted(path.stem for path in (GOLDEN / "configs").glob("*.properties") if path.stem != "base")
 # Of these not all means to walpost what it means to Debezium.
 EXITS = dict.fromkeys(["tutorial.json", "unsupported.properties", "several.json", "old.properties",
-                       "messages.properties", "server.properties"], 1)
+                       "messages.properties", "server.properties", "compose-list.yaml", "register.sh",
+                       "playbook.yaml"], 1)
 WHOLE = {
     "connector.class": "io.debezium.connector.postgresql.PostgresConnector", "plugin.name": "pgoutput",
     "database.hostname": "db", "table.include.list": "public.outbox", "topic.prefix": "t",
@@ -76,11 +77,27 @@ def test_each_input_becomes_what_is_written_down(path, tmp_path):
 def test_no_secret_is_printed(path):
     done = run_command("config", "import-debezium", path)
     assert "hush" not in done.stdout + done.stderr
-    if "database.password" in path.read_text() and "login provides the password" not in done.stdout:
+    names = path.read_text().lower().replace("_", ".")
+    if "database.password" in names and "login provides the password" not in done.stdout:
         assert "WALPOST__POSTGRES__PASSWORD_FILE" in done.stdout
 
 
-@pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [path for path in INPUTS if path.suffix not in (".json", ".properties")],
+                         ids=lambda path: path.name)
+def test_each_property_of_the_other_forms_is_accounted_for(path):
+    text = path.read_text()
+    names = {name.lower().replace("_", ".") for name in re.findall(r"\bDEBEZIUM_[A-Z0-9_]+(?=[=:\n])", text)}
+    names |= set(re.findall(r'^ +"?((?:debezium|database|topic|plugin|slot|table|key|value|transforms)\.[\w.]+)"?[:=]',
+                            text, re.MULTILINE))
+    assert len(names) > 8 or path.name == "application.yaml"
+    done = run_command("config", "import-debezium", path)
+    # In application.yaml what is above a name belongs to it.
+    prefix = r"([\w.]+\.)?" if path.name == "application.yaml" else ""
+    assert not [name for name in names if not re.search(rf"^# {prefix}{re.escape(name)}\b", done.stdout, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("path", [path for path in INPUTS if path.suffix in (".json", ".properties")
+                                  and path.name != "strimzi-list.json"], ids=lambda path: path.name)
 def test_each_property_is_accounted_for(path):
     done = run_command("config", "import-debezium", path)
     names = set()
@@ -233,7 +250,7 @@ def test_a_version_that_is_none_is_refused(given):
 
 
 @pytest.mark.parametrize("name, value", [
-    ("database.hostname", "${DB_HOST}"), ("database.user", "${DB_USER:-relay}"), ("database.dbname", "$DB_NAME"),
+    ("database.hostname", "${DB_HOST}"), ("database.user", "${DB_USER:?relay}"), ("database.dbname", "$DB_NAME"),
     ("database.hostname", "{{ .Values.db.host }}"), ("database.hostname", "<%= db %>"),
     ("publication.name", "%{ if x }"),
     ("database.user", "<USER>"), ("producer.override.bootstrap.servers", "{{kafka}}:9092"),
@@ -242,6 +259,14 @@ def test_a_placeholder_is_to_be_filled_in(name, value, tmp_path):
     done = _import(_properties(**{name: value}))
     assert done.returncode == 0, done.stderr
     assert f"TO FILL IN: {name}: its value is defined elsewhere, entirely or in part: replace the" in done.stderr
+    _loads(done.stdout, tmp_path)
+
+
+def test_the_default_of_a_placeholder_is_taken(tmp_path):
+    done = _import(_properties(**{"database.user": "${DB_USER:-relay}"}))
+    assert done.returncode == 0, done.stderr
+    assert "TO FILL IN: database.user: the default that the file has for it was taken" in done.stderr
+    assert _settings(done.stdout)["postgres.conninfo"] == "host=db user=relay"
     _loads(done.stdout, tmp_path)
 
 
@@ -344,9 +369,13 @@ def test_of_a_property_set_twice_the_last_counts():
     ('{\n  "a": "b",\n}', "/dev/stdin: line 3: "),
     ('{"a": "b"', "line 1: "),
     ("[1]", "an object is required"),
+    ("kind: Pod\nspec:\n  env: []\n", "it is YAML in which is no KafkaConnector"),
+    ("spec:\n  config:\n    slot.name: {{ .Values.slot }}\n", "by `helm template`"),
+    ("CREATE TABLE outbox (id uuid);\n", "what it sets first, in line 1, is CREATE. Give JSON"),
+    ('curl -d "{\\"connector.class\\": \\"a\\"}"\n', "a backslash before each quote"),
+    ('curl -d "{\n"connector.class": "a",\n $REST }"\n', "the JSON that begins in line 1 is cut short in line 3: "),
     ('{"config": {"a": {"b": 1}}}', "the value of a property is an object or an array"),
-    ('{"a": {"info": {"name": "a", "config": {"b": "c"}}}}', "pass one of them, as GET /connectors/NAME returns it"),
-    ("kind: KafkaConnector\nspec:\n  config:\n    plugin.name: pgoutput\n", "line 2: YAML is not supported"),
+    ('[{"connector.class": "b"},\n{"connector.class": "d"}]', "it holds 2 connectors, in lines 1, 2: pass one of them"),
     ('{"config":\n{"a": "\\ud800"}}', "line 2: a \\u escape is half of a character"),
     ("a=\\u12", "line 1: \\u requires four hexadecimal digits"),
     ("a=b\nc=\\u0000\n", "line 2: a NUL character"),
@@ -379,7 +408,7 @@ def test_the_help_says_what_is_read_and_what_the_codes_mean():
     done = run_command("config", "import-debezium", "--help")
     assert done.returncode == 0
     assert "Usage: walpost config import-debezium [OPTION]... FILE" in done.stdout
-    assert "application.properties" in done.stdout and "NOT SUPPORTED" in done.stdout
+    assert "application.yaml" in done.stdout and "KafkaConnector" in done.stdout and "NOT SUPPORTED" in done.stdout
     assert "import-debezium" in run_command("config", "--help").stdout
 
 

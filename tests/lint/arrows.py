@@ -57,6 +57,7 @@ FOREIGN = {
     "ini_config": {"config"},
     "jansson.h": {"config", "cli", "kafka/statistics", "login"},
     "openssl/": {"postgres/copy", "login"},
+    "yaml.h": {"import"},
     "curl/": {"http_client", "cli/version"},
 }
 

@@ -1,8 +1,18 @@
 /*
- * A foreign configuration taken apart: names and values in the order of the file. Either JSON,
- * an object of properties or {"name": ..., "config": {...}} as Kafka Connect's REST takes it, or
- * Java's .properties; the first character tells which, behind comments, which JSON may have here.
- * YAML is refused, and so is a list of connectors.
+ * A foreign configuration taken apart: names and values in the order of the file.
+ *
+ * | form                                  | told by                                            |
+ * |---------------------------------------|----------------------------------------------------|
+ * | JSON: an object of properties, or as  | { or [ at its beginning, behind comments           |
+ * | Kafka Connect's REST takes or gives it|                                                    |
+ * | a KafkaConnector of Strimzi           | class and config within an object, JSON or YAML    |
+ * | the environment of Debezium Server    | DEBEZIUM_SOURCE_... in lines, or in YAML as a map, |
+ * |                                       | a list of NAME=value, or of name and value         |
+ * | application.yaml of Debezium Server   | debezium: with a map below it                      |
+ * | JSON within a script                  | an object with connector.class in it               |
+ * | Java's .properties                    | a name that is Debezium's                          |
+ *
+ * Of several connectors in one file the only one is taken that has an EventRouter for Postgres.
  *
  * Owns: the texts. Pure. Bounded: WP_IMPORT_PROPERTIES_MAX, WP_IMPORT_SIZE_MAX.
  */
@@ -28,13 +38,13 @@ struct wp_import_properties {
 	struct wp_import_property *items; /* owned */
 	size_t count;
 	size_t capacity;
-	struct wp_buffer texts; /* all names and values; never moves once it is filled */
-	bool is_json;
+	struct wp_buffer texts; /* all names and values; never moves */
+	const char *form; /* in words, constant; NULL: .properties, of Connect or of the Server */
 };
 
 /*
- * WP_CONFIG with the error, which names the line: not UTF-8, not JSON, a value that is an object, a wrong
- * escape, no property at all, too many. WP_NOMEM. On failure there is nothing to release.
+ * WP_CONFIG with the error, which names the line, and what was found where it is none of the forms.
+ * WP_NOMEM. On failure there is nothing to release.
  */
 enum wp_rc wp_import_read(struct wp_span text, struct wp_import_properties *ret,
 			  struct wp_error *error) WP_MUST_CHECK;

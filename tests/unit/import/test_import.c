@@ -101,6 +101,15 @@ static void changed(const char *text, size_t changes, const char *part)
 	changed_as(text, NULL, changes, part);
 }
 
+static void says(const char *text, const char *part)
+{
+	struct output o = import(text);
+
+	if (strstr(o.text, part) == NULL)
+		CHECK_TEXT(o.text, part);
+	output_release(&o);
+}
+
 static void without(const char *text, const char *part)
 {
 	struct output o = import(text);
@@ -968,7 +977,7 @@ static void a_placeholder_is_filled_in(void **state)
 {
 	static const char *const values[] = {
 		"${NAME}",     "db-${ENV}.example",
-		"${NAME:-db}", "$NAME",
+		"${NAME:?db}", "$NAME",
 		"$(NAME)",     "{{ .Values.db }}",
 		"{{db}}",      "db}}",
 		"{% if a %}b", "<%= db %>",
@@ -990,6 +999,22 @@ static void a_placeholder_is_filled_in(void **state)
 	same(WHOLE "database.hostname=${DB_HOST}\n", "TO FILL IN: " PLACEHOLDER);
 	same(PRODUCER "linger.ms={{ linger }}\n", "defined elsewhere: set linger.ms");
 	same(PRODUCER "bootstrap.servers=$KAFKA:9092\n", "TO FILL IN: " PLACEHOLDER);
+}
+
+#define DEFAULT_TAKEN "the default that the file has for it was taken:"
+
+static void the_default_of_a_placeholder_is_taken(void **state)
+{
+	same(WHOLE "database.user=${NAME:-db}\n", "TO FILL IN: " DEFAULT_TAKEN);
+	same(WHOLE "database.user=a${NAME:-db}b\n", "user=adbb");
+	says(WHOLE "topic.prefix=${NAME:-shop}\n", "CHECK: " DEFAULT_TAKEN);
+	same(WHOLE "database.user=${env:NAME}\n", "TO FILL IN: " PLACEHOLDER);
+	same(WHOLE "database.user=${NAME:-}\n", "TO FILL IN: " PLACEHOLDER);
+	says(SERVER "debezium.source.database.port=${PORT:5433}\n", "port=5433");
+	says(SERVER "debezium.source.database.hostname=a-${A:b}.${C:-d}\n", "host=a-b.d");
+	says(SERVER "debezium.source.database.user=${env:NAME}\n", "TO FILL IN: " PLACEHOLDER);
+	says(SERVER "debezium.source.database.user=${A:${B:c}}\n", "TO FILL IN: " PLACEHOLDER);
+	says(SERVER "debezium.source.database.user=${aes::b}\n", "TO FILL IN: " PLACEHOLDER);
 }
 
 static void what_may_be_a_name_is_no_placeholder(void **state)
@@ -1155,6 +1180,11 @@ static void a_file_that_cannot_be_read_is_refused(void **state)
 
 	CHECK_EQ(wp_import_new(wp_span_of("{"), NULL, &import, &error), WP_CONFIG);
 	CHECK_HAS(error.text, "line 1: ");
+	CHECK_EQ(wp_import_new(wp_span_of("\nCREATE TABLE x (y text)"), NULL, &import, &error),
+		 WP_CONFIG);
+	CHECK_HAS(error.text,
+		  "it is no configuration of Debezium: what it sets first, in line 2, is "
+		  "CREATE. Give JSON for Kafka Connect, ");
 	CHECK(import == NULL);
 	wp_import_free(NULL);
 }
@@ -1205,7 +1235,8 @@ int main(void)
 		PLAIN(each_name_that_2_removed_tells_of_1), PLAIN(a_version_that_is_given_counts),
 		PLAIN(an_option_of_a_later_version_is_passed_over_before),
 		PLAIN(a_version_is_numbers_and_a_qualifier), PLAIN(a_null_key_of_1_is_replaced),
-		PLAIN(a_placeholder_is_filled_in), PLAIN(what_may_be_a_name_is_no_placeholder),
+		PLAIN(a_placeholder_is_filled_in), PLAIN(the_default_of_a_placeholder_is_taken),
+		PLAIN(what_may_be_a_name_is_no_placeholder),
 		PLAIN(a_placeholder_in_topics_or_headers_is_marked),
 		PLAIN(groups_and_repetitions_are_no_placeholders),
 		PLAIN(a_table_of_heartbeats_is_no_outbox),

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,7 +92,7 @@ static void each_property_knows_its_line(void **state)
 	CHECK_EQ(p.items[0].line, 1);
 	CHECK_EQ(p.items[1].line, 3);
 	CHECK_EQ(p.items[2].line, 5);
-	CHECK(!p.is_json);
+	CHECK(p.form == NULL);
 	wp_import_properties_release(&p);
 }
 
@@ -119,7 +120,7 @@ static void comments_in_json_are_passed_over(void **state)
 		properties_of("// 1\n{\n# 3\n\"a\": 1 /* 4\n5 */,\n\"b\": 2}");
 	CHECK_EQ(p.items[0].line, 4);
 	CHECK_EQ(p.items[1].line, 6);
-	CHECK(p.is_json);
+	CHECK_TEXT(p.form, "a Kafka Connect connector's JSON");
 	wp_import_properties_release(&p);
 }
 
@@ -129,7 +130,7 @@ static void what_stands_beside_the_config_is_marked(void **state)
 		"{\"name\": \"n\",\n\"config\": {\"a\":\n1},\n\"tasks\": [{\"b\": 2}]}");
 
 	CHECK_EQ(p.count, 3);
-	CHECK(p.is_json);
+	CHECK_TEXT(p.form, "a Kafka Connect connector's JSON");
 	CHECK_TEXT(p.items[0].name, "name");
 	CHECK(p.items[0].outside && !p.items[1].outside && p.items[2].outside);
 	CHECK_EQ(p.items[1].line, 2);
@@ -149,7 +150,7 @@ static void what_is_no_configuration_is_refused_with_its_line(void **state)
 	refused("a=\\ud83d\\u0041", "line 1: a \\u escape is half of a character");
 	refused("a=\\ude00", "line 1: a \\u escape is half of a character");
 	refused("a=\\u0000", "line 1: a NUL character in a text");
-	refused("[]", "line 1: it is an array; an object is required");
+	refused("[]", "line 1: an array without a connector in it; an object is required");
 	refused("{\"a\": \"\\u0000\"}", "line 1: a NUL character in a text");
 	refused("{\"a\":\n\"\\ud800\"}", "line 1: a \\u escape is half of a character");
 	refused("{\"a\":\n1,\n\"b\": [2]}",
@@ -157,20 +158,151 @@ static void what_is_no_configuration_is_refused_with_its_line(void **state)
 		"number, true, false or null");
 }
 
-#define YAML_REFUSED                                                                               \
-	"YAML is not supported. Pass the properties as name=value lines or as a JSON object: for " \
-	"a KafkaConnector (Strimzi) the contents of config:, with its class: as connector.class; " \
-	"for Debezium Server's application.yaml the same names with dots, such as "                \
-	"debezium.source.plugin.name"
+#define CLASS "io.debezium.connector.postgresql.PostgresConnector"
+#define ROUTER "io.debezium.transforms.outbox.EventRouter"
 
-static void yaml_is_refused_in_one_sentence(void **state)
+/* Name and value of each in turn; NULL ends them. */
+static void all_are(const char *text, const char *form, const char *const *wanted)
 {
-	refused("apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\nmetadata:\n  name: n\n"
-		"spec:\n  config:\n    plugin.name: pgoutput\n",
-		"line 3: " YAML_REFUSED);
-	refused("# mine\n---\nplugin.name: pgoutput\n", "line 2: " YAML_REFUSED);
-	refused("debezium:\r\n\r\n  # mine\r\n  sink:\r\n    type: kafka\r\n",
-		"line 1: " YAML_REFUSED);
+	struct wp_import_properties p = properties_of(text);
+	size_t i = 0;
+
+	CHECK_TEXT(p.form, form);
+	for (; wanted[2 * i] != NULL; i++) {
+		CHECK(i < p.count);
+		CHECK_TEXT(p.items[i].name, wanted[2 * i]);
+		CHECK_TEXT(p.items[i].value, wanted[2 * i + 1]);
+	}
+	CHECK_EQ(p.count, i);
+	wp_import_properties_release(&p);
+}
+
+#define ALL_ARE(text, form, ...) all_are(text, form, (const char *const[]){ __VA_ARGS__, NULL })
+
+static void a_connector_of_strimzi_is_its_class_and_its_config(void **state)
+{
+	static const char form[] = "a KafkaConnector of Strimzi";
+
+	ALL_ARE("kind: KafkaConnector\nspec:\n  class: C\n  tasksMax: 1\n  config:\n"
+		"    a: \"b\" # c\n    d: 'e'\n    f: no\n    g: \"no\"\n    h: 5\n",
+		form, "connector.class", "C", "tasks.max", "1", "a", "b", "d", "e", "f", "false",
+		"g", "no", "h", "5");
+	ALL_ARE("kind: List\nitems:\n- {kind: ConfigMap}\n- spec: {class: C, config: {a: b}}\n",
+		form, "connector.class", "C", "a", "b");
+	ALL_ARE("kind: ConfigMap\n---\nkind: KafkaConnector\nspec: {class: C, config: {a: b}}\n",
+		form, "connector.class", "C", "a", "b");
+	ALL_ARE("{\"items\": [{\"spec\": {\"class\": \"C\", \"config\": {\"a\": \"b\"}}}]}", form,
+		"connector.class", "C", "a", "b");
+}
+
+/* The second is the one that routes. */
+static void of_several_connectors_the_only_router_is_taken(void **state)
+{
+	static const char sink[] = "[{\"config\": {\"connector.class\": \"S\"}},\n";
+	char text[1024];
+
+	(void)snprintf(text, sizeof(text),
+		       "%s{\"config\": {\"connector.class\": \"%s\", \"t\": \"%s\"}}]", sink, CLASS,
+		       ROUTER);
+	ALL_ARE(text, "a Kafka Connect connector's JSON", "connector.class", CLASS, "t", ROUTER);
+	(void)snprintf(text, sizeof(text), "%s{\"config\": {\"connector.class\": \"T\"}}]", sink);
+	refused(text, "it holds 2 connectors, in lines 1, 2: pass one of them");
+	(void)snprintf(text, sizeof(text),
+		       "%s{\"connector.class\": \"%s\", \"t\": \"%s\"},\n"
+		       "{\"connector.class\": \"%s\", \"t\": \"%s\"}]",
+		       sink, CLASS, ROUTER, CLASS, ROUTER);
+	refused(text, "it holds 3 connectors, in lines 1, 2, 3: pass one of them");
+	ALL_ARE("{\"n\": {\"info\": {\"name\": \"n\", \"config\": {\"connector.class\": \"C\"}}}}",
+		"a Kafka Connect connector's JSON", "name", "n", "connector.class", "C");
+}
+
+static void the_environment_of_debezium_server_is_its_properties(void **state)
+{
+	static const char form[] = "Debezium Server's environment";
+
+	ALL_ARE("# a\nexport DEBEZIUM_SOURCE_A_B=\"c \\\"d\\\" # e\"\nX=y\n"
+		"DEBEZIUM_SINK_TYPE = 'no'\nDEBEZIUM_SINK_TYPE='k' # f\n#DEBEZIUM_X_Y=z\n"
+		"DEBEZIUM_FORMAT_KEY=a b  # c\n",
+		form, "debezium.source.a.b", "c \"d\" # e", "debezium.sink.type", "k",
+		"debezium.format.key", "a b");
+	ALL_ARE("docker run -e DEBEZIUM_SOURCE_A=b -e 'DEBEZIUM_SOURCE_C=d e' "
+		"--env=DEBEZIUM_SOURCE_F=g \\\n"
+		"  --env DEBEZIUM_SOURCE_H=\"i $J\" x=y \\\n  -e debezium.sink.type=k -e "
+		"DEBEZIUM_SOURCE_L i\n",
+		form, "debezium.source.a", "b", "debezium.source.c", "d e", "debezium.source.f",
+		"g", "debezium.source.h", "i $J", "debezium.sink.type", "k");
+	ALL_ARE("services:\n  s:\n    environment:\n      DEBEZIUM_SOURCE_A: $$${b}\n"
+		"      DEBEZIUM_SOURCE_C:\n      OTHER: d\n",
+		form, "debezium.source.a", "$${b}", "debezium.source.c", "${from the environment}");
+	ALL_ARE("services:\n  s:\n    environment:\n    - DEBEZIUM_SOURCE_A=b=c\n"
+		"    - debezium.sink.type=kafka\n    - OTHER=d\n    - DEBEZIUM_SOURCE_E\n",
+		form, "debezium.source.a", "b=c", "debezium.sink.type", "kafka",
+		"debezium.source.e", "${from the environment}");
+	ALL_ARE("env:\n- {name: DEBEZIUM_SOURCE_A, value: \"1\"}\n"
+		"- {name: DEBEZIUM_SOURCE_B, valueFrom: {secretKeyRef: {name: DEBEZIUM_X}}}\n",
+		form, "debezium.source.a", "1", "debezium.source.b", "${from the environment}");
+	ALL_ARE("x: &x\n  DEBEZIUM_SOURCE_A: b\ny:\n  <<: *x\n  DEBEZIUM_SOURCE_C: d\n", form,
+		"debezium.source.a", "b", "debezium.source.c", "d");
+	refused("a:\n  DEBEZIUM_SOURCE_CONNECTOR_CLASS: C\nb:\n  DEBEZIUM_SOURCE_CONNECTOR_CLASS: "
+		"C\n",
+		"lines 2 and 4: two Debezium Servers; pass the environment of one");
+}
+
+static void the_files_of_debezium_server_are_read_within_yaml(void **state)
+{
+	ALL_ARE("debezium:\n  source:\n    plugin.name: pgoutput\n    a: {b: c}\n"
+		"  transforms: {~: o, o: {type: t}}\nquarkus: {x: y}\n",
+		"Debezium Server's application.yaml", "debezium.source.plugin.name", "pgoutput",
+		"debezium.source.a.b", "c", "debezium.transforms", "o",
+		"debezium.transforms.o.type", "t");
+	struct wp_import_properties p =
+		properties_of("kind: ConfigMap\ndata:\n  application.properties: |\n    # one\n"
+			      "    debezium.source.connector.class=a\\\n     b\n    c=d\n");
+	CHECK_EQ(p.count, 2);
+	CHECK_TEXT(p.items[0].value, "ab");
+	CHECK_EQ(p.items[0].line, 5);
+	CHECK_EQ(p.items[1].line, 7);
+	wp_import_properties_release(&p);
+}
+
+static void json_within_a_script_is_read(void **state)
+{
+	ALL_ARE("curl ${URL} -d '{\"x\": 1}' && {\ncurl -d '{\"config\": {\n\"connector.class\": "
+		"\"C\"}}'\n}",
+		"a Kafka Connect connector's JSON", "connector.class", "C");
+	refused("curl -d \"{\\\"connector.class\\\": 1}\"",
+		"it holds JSON with a backslash before each quote: pass the JSON alone, as it is "
+		"sent");
+	refused("curl -d '\n{\"connector.class\": 1,\n \"a\": $B}'",
+		"the JSON that begins in line 2 is cut short in line 3: a value is missing. Pass "
+		"the "
+		"JSON alone, as it is sent");
+}
+
+#define NO_CONNECTOR                                                                               \
+	"it is YAML in which is no KafkaConnector, no connector.class, no DEBEZIUM_SOURCE_... of " \
+	"Debezium Server's environment, and no debezium: of its application.yaml"
+
+static void yaml_without_a_connector_is_refused(void **state)
+{
+	char deep[2 * 80 + 8] = "a:\n- ";
+
+	refused("kind: Pod\nspec:\n  env: []\n", NO_CONNECTOR);
+	refused("image:\n  environment: {DEBEZIUM_VERSION: 2.1}\n", NO_CONNECTOR);
+	refused("--- \na: b\n", NO_CONNECTOR);
+	refused("kind: DebeziumServer\nspec:\n  source: {class: C, config: {a: b}}\n",
+		"line 1: a DebeziumServer of Debezium's operator is not read: pass the "
+		"application.properties that the operator makes of it");
+	refused("a:\n  b: \"c\n",
+		"line 3: as YAML it cannot be read: found unexpected end of stream");
+	refused("a:\n  b: {{ .Values.c }}\n", "line 2: as YAML it cannot be read: a name must be a "
+					      "text; it is a template: pass what "
+					      "is made of it, for example by `helm template`");
+	refused("a:\n  - &b [*b]\n",
+		"line 2: as YAML it cannot be read: an alias stands for nothing above it");
+	for (size_t i = 0; i < 80; i++)
+		(void)strcat(deep, "[");
+	refused(deep, "line 2: as YAML it cannot be read: too much within each other");
 }
 
 static void properties_are_not_taken_for_yaml(void **state)
@@ -184,17 +316,15 @@ static void properties_are_not_taken_for_yaml(void **state)
 	wp_import_properties_release(&p);
 }
 
-static void a_list_of_connectors_is_refused_in_one_sentence(void **state)
+static void json_without_a_connector_is_refused(void **state)
 {
-	refused("{\"a\": {\"info\": {\"name\": \"a\", \"config\": {}}},\n\"b\": {\"info\": {}}}",
-		"line 1: this is Kafka Connect's list of connectors; pass one of them, as GET "
-		"/connectors/NAME returns it");
-	refused("{\"a\": {\"status\": {}}}",
-		"line 1: this is Kafka Connect's list of connectors; pass one of them, as GET "
-		"/connectors/NAME returns it");
-	refused("{\"apiVersion\": \"kafka.strimzi.io/v1\", \"spec\": {\"config\": {}}}",
-		"line 1: this is a Kubernetes resource: pass the contents of its spec as config, "
-		"with its class as connector.class");
+	refused("{\"apiVersion\": \"v1\", \"spec\": {\"containers\": []}}",
+		"line 1: a resource of Kubernetes without a KafkaConnector in it, and without "
+		"variables "
+		"DEBEZIUM_SOURCE_...");
+	refused("{\"a\": {\"status\": {}}}", "line 1: the value of a property is an object or an "
+					     "array; it must be a text, a number, "
+					     "true, false or null");
 }
 
 static void json_that_is_none_is_refused_with_its_line(void **state)
@@ -263,8 +393,13 @@ int main(void)
 		   PLAIN(json_is_an_object_of_properties), PLAIN(comments_in_json_are_passed_over),
 		   PLAIN(what_stands_beside_the_config_is_marked),
 		   PLAIN(what_is_no_configuration_is_refused_with_its_line),
-		   PLAIN(yaml_is_refused_in_one_sentence), PLAIN(properties_are_not_taken_for_yaml),
-		   PLAIN(a_list_of_connectors_is_refused_in_one_sentence),
+		   PLAIN(a_connector_of_strimzi_is_its_class_and_its_config),
+		   PLAIN(of_several_connectors_the_only_router_is_taken),
+		   PLAIN(the_environment_of_debezium_server_is_its_properties),
+		   PLAIN(the_files_of_debezium_server_are_read_within_yaml),
+		   PLAIN(json_within_a_script_is_read), PLAIN(yaml_without_a_connector_is_refused),
+		   PLAIN(properties_are_not_taken_for_yaml),
+		   PLAIN(json_without_a_connector_is_refused),
 		   PLAIN(json_that_is_none_is_refused_with_its_line),
 		   PLAIN(there_is_a_limit_of_properties), PLAIN(there_is_a_limit_of_bytes));
 }

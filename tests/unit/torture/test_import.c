@@ -19,16 +19,28 @@ static const char text[] =
 	"\"key.converter\": \"org.apache.kafka.connect.storage.StringConverter\", "
 	"\"value.converter\": \"org.apache.kafka.connect.json.JsonConverter\"}}";
 
-static enum wp_rc import(void)
+/* An alias, a list, a name made of several. */
+static const char yaml[] = "x: &x\n- DEBEZIUM_SINK_TYPE=kafka\ny: *x\ndebezium:\n  source:\n"
+			   "    connector.class: PostgresConnector\n    plugin: {name: pgoutput}\n"
+			   "    table.include.list: ${LIST:public.outbox}\n";
+
+static enum wp_rc import_text(const char *form, size_t changes)
 {
 	struct wp_import *import = NULL;
 	struct wp_error error;
 
-	enum wp_rc rc = wp_import_new(wp_span_of(text), NULL, &import, &error);
+	enum wp_rc rc = wp_import_new(wp_span_of(form), NULL, &import, &error);
 	if (rc == WP_OK)
-		CHECK_EQ(wp_import_changes(import), 4);
+		CHECK_EQ(wp_import_changes(import), changes);
 	wp_import_free(import);
 	return rc;
+}
+
+static enum wp_rc import(void)
+{
+	enum wp_rc rc = import_text(text, 4);
+
+	return rc == WP_OK ? import_text(yaml, 2) : rc;
 }
 
 static void a_configuration_is_imported_or_there_was_no_memory(void **state)

@@ -1,6 +1,6 @@
 /*
- * YAML is told from .properties by what these never have: a line of three dashes, or a name with
- * nothing behind its colon and more deeply indented lines below it.
+ * YAML is told from .properties by what these never have: a line of three dashes, a name with nothing
+ * behind its colon and deeper indented lines or a list below it, or a value in quotes behind a colon.
  */
 #include "read.h"
 
@@ -41,6 +41,21 @@ static bool is_dashes(const struct line *line)
 	return line->indent == 0 && wp_span_is((struct wp_span){ line->text, line->size }, "---");
 }
 
+/* name: "value" */
+static bool has_quoted_value(const struct line *line)
+{
+	for (size_t i = 0; i + 3 < line->size; i++) {
+		uint8_t quote = line->text[i + 2];
+
+		if (line->text[i] == '=')
+			return false;
+		if (line->text[i] == ':' && line->text[i + 1] == ' ')
+			return (quote == '"' || quote == '\'') &&
+			       line->text[line->size - 1] == quote;
+	}
+	return false;
+}
+
 /* One word and a colon. */
 static bool opens(const struct line *line)
 {
@@ -53,33 +68,20 @@ static bool opens(const struct line *line)
 	return true;
 }
 
-static enum wp_rc refuse(unsigned number, struct wp_error *error)
-{
-	return wp_error_set(
-		error, WP_CONFIG,
-		"line %u: YAML is not supported. Pass the properties as name=value lines or as a "
-		"JSON object: for a KafkaConnector (Strimzi) the contents of config:, with its "
-		"class: as connector.class; for Debezium Server's application.yaml the same names "
-		"with dots, such as debezium.source.plugin.name",
-		number);
-}
-
-enum wp_rc wp_import_refuse_yaml(struct wp_span text, struct wp_error *error)
+bool wp_import_looks_like_yaml(struct wp_span text)
 {
 	struct line above = { .size = 0 };
-	unsigned above_number = 0;
 
-	for (unsigned number = 1; text.size > 0; number++) {
+	while (text.size > 0) {
 		struct line line = next_line(&text);
 
 		if (line.size == 0)
 			continue;
-		if (is_dashes(&line))
-			return refuse(number, error);
-		if (opens(&above) && line.indent > above.indent)
-			return refuse(above_number, error);
+		if (is_dashes(&line) || has_quoted_value(&line))
+			return true;
+		if (opens(&above) && (line.indent > above.indent || *line.text == '-'))
+			return true;
 		above = line;
-		above_number = number;
 	}
-	return WP_OK;
+	return false;
 }

@@ -1,0 +1,121 @@
+/*
+ * JSON within another text: what a script hands to curl, a note, a ConfigMap. Each object counts that
+ * is well-formed and names a connector's class; what is around it does not.
+ */
+#include <string.h>
+
+#include "walpost/base/json.h"
+
+#include "tree.h"
+
+#define CLASS "\"connector.class\""
+/* Of text that is looked at more than once, since each brace may begin an object. */
+#define STEPS_MAX ((size_t)16 * WP_IMPORT_SIZE_MAX)
+
+struct search {
+	struct wp_span text;
+	size_t at;
+	unsigned line; /* of `at` */
+	size_t steps;
+	struct wp_json_fault
+		fault; /* of the first object that is none; `what` NULL: there is none */
+	unsigned fault_line;
+	unsigned begin_line; /* of that object */
+};
+
+static bool has(struct wp_span text, const char *word)
+{
+	size_t size = strlen(word);
+
+	for (; text.size >= size; text.data++, text.size--)
+		if (memcmp(text.data, word, size) == 0)
+			return true;
+	return false;
+}
+
+static unsigned lines_in(const uint8_t *from, const uint8_t *to)
+{
+	unsigned lines = 0;
+
+	for (; from < to; from++)
+		lines += *from == '\n';
+	return lines;
+}
+
+static void move(struct search *s, size_t at)
+{
+	s->line += lines_in(s->text.data + s->at, s->text.data + at);
+	s->at = at;
+}
+
+static bool is_object_with_class(const struct wp_json *json)
+{
+	return json->kind == WP_JSON_OBJECT && has(json->text, CLASS);
+}
+
+/* The next one; false: that was all. `at` stands behind it then. */
+static bool next_object(struct search *s, struct wp_json *ret, unsigned *ret_line)
+{
+	while (s->at < s->text.size && s->steps < STEPS_MAX) {
+		struct wp_span rest = { s->text.data + s->at, s->text.size - s->at };
+		const uint8_t *brace = memchr(rest.data, '{', rest.size);
+		struct wp_json_fault fault = { .what = NULL };
+
+		if (brace == NULL)
+			return false;
+		move(s, (size_t)(brace - s->text.data));
+		rest = (struct wp_span){ brace, s->text.size - s->at };
+		*ret_line = s->line;
+		if (wp_json_read_first(rest, ret, &fault) == WP_OK) {
+			s->steps += ret->text.size;
+			move(s, s->at + ret->text.size);
+			if (is_object_with_class(ret))
+				return true;
+			continue;
+		}
+		s->steps += fault.offset;
+		if (s->fault.what == NULL && has((struct wp_span){ brace, fault.offset }, CLASS)) {
+			s->fault = fault;
+			s->begin_line = s->line;
+			s->fault_line = s->line + lines_in(brace, brace + fault.offset);
+		}
+		move(s, s->at + 1);
+	}
+	return false;
+}
+
+static enum wp_rc refuse(const struct search *s, struct wp_error *error)
+{
+	if (s->fault.what != NULL)
+		return wp_error_set(
+			error, WP_CONFIG,
+			"the JSON that begins in line %u is cut short in line %u: %s. Pass "
+			"the JSON alone, as it is sent",
+			s->begin_line, s->fault_line, s->fault.what);
+	if (has(s->text, "\\\"connector.class\\\""))
+		return wp_error_set(
+			error, WP_CONFIG,
+			"it holds JSON with a backslash before each quote: pass the JSON "
+			"alone, as it is sent");
+	return WP_OK;
+}
+
+enum wp_rc wp_import_read_embedded(struct wp_span text, struct wp_import_properties *p,
+				   struct wp_error *error)
+{
+	struct search s = { .text = text, .line = 1 };
+	struct wp_import_tree tree;
+	struct wp_json json;
+	unsigned line;
+	enum wp_rc rc = wp_import_tree_init(&tree, p, error);
+
+	tree.is_json = true;
+	while (rc == WP_OK && next_object(&s, &json, &line))
+		rc = wp_import_tree_json(&tree, json.text, line, error);
+	if (rc == WP_OK)
+		rc = wp_import_take_connector(&tree, p, error);
+	if (rc == WP_OK && p->count == 0)
+		rc = refuse(&s, error);
+	wp_import_tree_release(&tree);
+	return rc;
+}
