@@ -90,7 +90,8 @@ struct wp_backfill {
 	char slot_lsn[WP_LSN_TEXT_SIZE]; /* that it had confirmed; "": nothing, or there is none */
 	struct wp_source_facts facts;	 /* timelines and the end of the log; no more */
 	struct wp_topic_list delivered_to; /* topics that took events, as the checkpoint has them */
-	PGresult *parked; /* owned: outbox and key of each aggregate; NULL: nothing is parked */
+	PGresult *parked;  /* owned: outbox and key of each aggregate; NULL: nothing is parked */
+	int64_t discarded; /* events, with walpost parked skip or purge */
 
 	const struct wp_matching_counts *counts; /* with --missing */
 	struct wp_backfill_last last;		 /* while they are counted */

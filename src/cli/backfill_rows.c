@@ -12,6 +12,25 @@ enum { BAR_WIDTH = 30, VALUE_MAX = 1 << 30 /* Postgres's own limit */ };
 
 /* -- what is parked ------------------------------------------------------------------------- */
 
+/* Their rows may be there still, and have no record. */
+static enum wp_rc count_discarded(struct wp_backfill *b, struct wp_error *error)
+{
+	struct wp_statement statement;
+	PGresult *count;
+
+	wp_statement_begin(&statement, &b->session);
+	wp_sql_add(&statement.sql,
+		   "SELECT count(*) FROM walpost.parked_acts WHERE slot = %L AND act IN ('skip', "
+		   "'purge')",
+		   b->postgres.slot);
+	enum wp_rc rc = wp_statement_ask(&statement, &count, error);
+	if (rc != WP_OK)
+		return rc;
+	b->discarded = strtoll(PQgetvalue(count, 0, 0), NULL, 10);
+	PQclear(count);
+	return WP_OK;
+}
+
 enum wp_rc wp_backfill_find_parked(struct wp_backfill *b, struct wp_error *error)
 {
 	struct wp_statement statement;
@@ -28,6 +47,9 @@ enum wp_rc wp_backfill_find_parked(struct wp_backfill *b, struct wp_error *error
 	PQclear(exists);
 	if (!has_table)
 		return WP_OK;
+	rc = count_discarded(b, error);
+	if (rc != WP_OK)
+		return rc;
 	wp_statement_begin(&statement, &b->session);
 	wp_sql_add(&statement.sql,
 		   "SELECT outbox, key, count(*) FROM walpost.parked WHERE slot = %L GROUP BY 1, 2",
@@ -93,6 +115,23 @@ static enum wp_rc refuse(const struct wp_backfill *b, const struct wp_event *eve
 			    "the row of table %s with id %s can never be delivered: %s. Correct or "
 			    "delete it, or leave it out with --where",
 			    event->table, text != NULL ? text : "NULL", reason->text);
+}
+
+/* That librdkafka certainly refuses: with what is around a record it only grows. */
+static bool is_too_large(const struct wp_backfill *b, const struct wp_record *record,
+			 struct wp_error *reason)
+{
+	size_t most = wp_cli_record_max(&b->diff.config);
+
+	if (most == 0 || wp_record_size(record) <= most)
+		return false;
+	(void)wp_error_set(
+		reason, WP_DATA,
+		"an event of %zu bytes for topic %.*s exceeds message.max.bytes = %zu; raise "
+		"message.max.bytes in [kafka], and max.message.bytes of the topic",
+		wp_record_size(record), (int)record->topic.size, (const char *)record->topic.data,
+		most);
+	return true;
 }
 
 static bool has_dead_letters(const struct wp_backfill *b)
@@ -198,6 +237,7 @@ static enum wp_rc count_row(void *arg, const struct wp_event *event, struct wp_r
 {
 	struct wp_backfill *b = arg;
 	struct wp_excerpt key;
+	struct wp_error large;
 
 	b->rows_read++;
 	if (!is_chosen(b, made))
@@ -214,7 +254,9 @@ static enum wp_rc count_row(void *arg, const struct wp_event *event, struct wp_r
 	if (rc != WP_OK)
 		return rc;
 	b->rows++;
-	if (made == WP_OK)
+	if (made == WP_OK && is_too_large(b, record, &large))
+		reason = &large;
+	else if (made == WP_OK)
 		return count_topic(b, record->topic, error);
 	b->unmade++;
 	return has_dead_letters(b) ? WP_OK : refuse(b, event, reason, error);

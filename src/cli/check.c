@@ -52,7 +52,7 @@ static void add_held(struct topics *t, const struct wp_check *c)
 {
 	for (size_t i = 0; i < c->held_count; i++)
 		add_topic(t, &(struct wp_topic_wanted){ .name = c->held[i].topic,
-							.use = WP_TOPIC_SEEN });
+							.use = WP_TOPIC_AHEAD });
 }
 
 /* With dead-letter or park, what a topic refuses is set aside, and stops nobody. */

@@ -8,7 +8,7 @@
 #include "check.h"
 
 /* What the question answers, in this order: NULL and "": nothing is wrong. */
-enum { FUNCTIONS, FLOORS, RIGHT, ROLE, INDEX, VACUUM, TABLE };
+enum { FUNCTIONS, FLOORS, RIGHT, ROLE, INDEX, VACUUM, TABLE, SCHEMA };
 
 static void add(struct wp_check *c, enum wp_finding_level level, const struct wp_error *what,
 		const char *cure)
@@ -55,7 +55,9 @@ static void write_question(struct wp_sql *sql, const struct wp_cleanup_table *t,
 	wp_sql_add(
 		sql,
 		"  'autovacuum_enabled=false' <> ALL (coalesce(c.reloptions, '{}')) AND "
-		"'autovacuum_enabled=off' <> ALL (coalesce(c.reloptions, '{}')), c.oid::regclass\n"
+		"'autovacuum_enabled=off' <> ALL (coalesce(c.reloptions, '{}')), c.oid::regclass,\n"
+		"  CASE WHEN NOT has_schema_privilege(s.oid, 'USAGE') THEN quote_ident(s.nspname) "
+		"END\n"
 		"FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace\n"
 		"JOIN pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped\n");
 	wp_sql_add(sql, "WHERE s.nspname = %L AND c.relname = %L AND a.attname = %L", t->schema,
@@ -94,6 +96,17 @@ static bool judge_means(struct wp_check *c, const struct wp_cleanup_table *t, bo
 		(void)wp_error_set(&what, WP_CONFIG,
 				   "the functions of sql/cleanup.sql are missing: rows stay");
 		add(c, WP_FINDING_FAIL, &what, "-- run walpost init, or sql/cleanup.sql");
+		return false;
+	}
+	if (!PQgetisnull(r, 0, SCHEMA)) {
+		(void)wp_error_set(
+			&what, WP_CONFIG,
+			"role %s may not use schema %s, so it cannot remove rows of table "
+			"%s: rows stay",
+			PQgetvalue(r, 0, ROLE), PQgetvalue(r, 0, SCHEMA), PQgetvalue(r, 0, TABLE));
+		(void)snprintf(cure, sizeof(cure), "GRANT USAGE ON SCHEMA %.150s TO %.70s",
+			       PQgetvalue(r, 0, SCHEMA), PQgetvalue(r, 0, ROLE));
+		add(c, WP_FINDING_FAIL, &what, cure);
 		return false;
 	}
 	if (is(r, FLOORS) && is(r, RIGHT))

@@ -61,9 +61,9 @@ static void check_topic(struct schemas *s, struct wp_shape *shape, const char *t
 
 static bool is_of(const struct wp_outbox_options *o, const struct wp_topic_wanted *topic)
 {
-	return topic->use == WP_TOPIC_ROUTED
-		       ? strcmp(o->topic_replacement, topic->name) == 0
-		       : topic->use == WP_TOPIC_SEEN && !wp_topic_is_fixed(o->topic_replacement);
+	return topic->use == WP_TOPIC_ROUTED ? strcmp(o->topic_replacement, topic->name) == 0
+					     : topic->use != WP_TOPIC_DEAD_LETTERS &&
+						       !wp_topic_is_fixed(o->topic_replacement);
 }
 
 static void check_outbox(struct schemas *s, const struct wp_topic_wanted *topics, size_t count)

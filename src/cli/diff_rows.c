@@ -52,8 +52,6 @@ enum catalog_column {
 	CATALOG_TYPE_NAME,
 	CATALOG_TYPE_SCHEMA,
 	CATALOG_IDENTITY_IS_FULL,
-	CATALOG_SCHEMA, /* quoted */
-	CATALOG_MAY_USE_SCHEMA,
 };
 
 static enum wp_rc finish_and_ask(struct rows *r, struct wp_sql *sql, struct wp_buffer *text,
@@ -95,11 +93,8 @@ static enum wp_rc ask_columns(struct rows *r, const struct wp_requirements_table
 			      struct wp_error *error)
 {
 	static const char question[] =
-		"SELECT a.attname, a.atttypid, t.typname, s.nspname, c.relreplident = 'f',\n"
-		"  pg_catalog.quote_ident(n.nspname),\n"
-		"  pg_catalog.has_schema_privilege(n.oid, 'USAGE')\n"
+		"SELECT a.attname, a.atttypid, t.typname, s.nspname, c.relreplident = 'f'\n"
 		"FROM pg_catalog.pg_class c\n"
-		"JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
 		"JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid\n"
 		"JOIN pg_catalog.pg_type t ON t.oid = a.atttypid\n"
 		"JOIN pg_catalog.pg_namespace s ON s.oid = t.typnamespace\n"
@@ -173,20 +168,14 @@ static enum wp_rc explain(const struct rows *r, enum wp_rc rc, const struct wp_e
 {
 	const char *state = r->session.failure.sqlstate;
 	const char *table = table_of(r)->name;
-	const char *schema = catalog_value(r, 0, CATALOG_SCHEMA);
-	bool may_use_schema = *catalog_value(r, 0, CATALOG_MAY_USE_SCHEMA) == 't';
-
 	bool is_backfill = r->diff->reading.snapshot != NULL;
 	if (strcmp(state, "42501") == 0 && r->session.failure.row_security)
 		return wp_error_set(error, WP_CONFIG, "table %s: %s", table, inner->text);
 	if (strcmp(state, "42501") == 0)
 		return wp_error_set(error, WP_CONFIG,
 				    "table %s: %s; walpost %s reads the table, unlike a relay: "
-				    "GRANT %s%s%sSELECT ON %s TO its role",
-				    table, inner->text, is_backfill ? "backfill" : "diff",
-				    may_use_schema ? "" : "USAGE ON SCHEMA ",
-				    may_use_schema ? "" : schema,
-				    may_use_schema ? "" : " TO its role, and GRANT ", table);
+				    "GRANT SELECT ON %s TO its role",
+				    table, inner->text, is_backfill ? "backfill" : "diff", table);
 	if (strncmp(state, "42", 2) == 0 && r->diff->options.where != NULL)
 		return wp_error_set(error, WP_CONFIG, "table %s, --where: %s", table, inner->text);
 	return wp_error_set(error, rc, "table %s: %s", table, inner->text);

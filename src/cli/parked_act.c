@@ -276,9 +276,10 @@ static int say_discarded(const struct act *a)
 	wp_cli_parked_print_events(a->listed);
 	wp_cli_say(stdout,
 		   "slot %s: %" PRId64 " of %" PRId64 " event%s discarded and recorded in "
-		   "walpost.parked_acts; consumers never get %s\n",
+		   "walpost.parked_acts; consumers never get %s, unless walpost backfill or replay "
+		   "sends the row%s\n",
 		   p->postgres.slot, a->changed, a->asked.events, plural(a->asked.events),
-		   a->asked.events == 1 ? "it" : "them");
+		   a->asked.events == 1 ? "it" : "them", plural(a->asked.events));
 	if (a->changed < a->asked.events)
 		wp_cli_say(stdout, "The others were delivered or discarded in the meantime.\n");
 	say_when(a);

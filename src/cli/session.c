@@ -260,6 +260,25 @@ static void on_answer(void *arg, const PGresult *result, const struct wp_source_
 		s->result = PQcopyResult(result, PG_COPYRES_TUPLES);
 }
 
+/* A right on a table is of no use without that on its schema, which names no table. */
+static enum wp_rc explain(struct wp_session *s, struct wp_error *error)
+{
+	static const char denied[] = "permission denied for schema ";
+	const char *text = s->failure.error.text;
+	const char *name = strstr(text, denied);
+	enum wp_rc rc = rc_of(s->failure.reaction);
+
+	if (strcmp(s->failure.sqlstate, "42501") != 0 || name == NULL)
+		return wp_error_set(error, rc, "%s", text);
+	name += strlen(denied);
+	size_t size = strcspn(name, "\n"); /* then comes the place in the statement */
+	char *quoted = PQescapeIdentifier(wp_session_pg(s), name, size);
+	(void)wp_error_set(error, rc, "%.*s: GRANT USAGE ON SCHEMA %s TO its role",
+			   (int)(name - text) + (int)size, text, quoted == NULL ? name : quoted);
+	PQfreemem(quoted);
+	return rc;
+}
+
 enum wp_rc wp_session_query(struct wp_session *s, const char *sql, PGresult **ret,
 			    struct wp_error *error)
 {
@@ -284,7 +303,7 @@ enum wp_rc wp_session_query(struct wp_session *s, const char *sql, PGresult **re
 	if (*s->locked.text != '\0')
 		return wp_error_set(error, WP_IO, "%s", s->locked.text);
 	if (s->failure.reaction != WP_REACT_NONE)
-		return wp_error_set(error, rc_of(s->failure.reaction), "%s", s->failure.error.text);
+		return explain(s, error);
 	if (!s->result)
 		return wp_error_set(error, WP_NOMEM, "out of memory for a result from the server");
 	*ret = s->result;

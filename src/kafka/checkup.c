@@ -212,6 +212,7 @@ static const char *origin(const struct checkup *c)
 		[WP_TOPIC_ROUTED] = "outbox.topic.replacement names it",
 		[WP_TOPIC_DEAD_LETTERS] = "relay.dead_letter.topic",
 		[WP_TOPIC_SEEN] = "it received events before",
+		[WP_TOPIC_AHEAD] = "the slot holds events for it",
 	};
 
 	return origins[c->wanted->use];
@@ -246,7 +247,7 @@ static void judge_missing(struct checkup *c)
 		return;
 	}
 	cure_missing(c);
-	if (c->wanted->use == WP_TOPIC_SEEN)
+	if (c->wanted->use == WP_TOPIC_SEEN || c->wanted->use == WP_TOPIC_AHEAD)
 		WARN(c, name_of_existence(c),
 		     "topic %s does not exist: %s. An event for it waits until it exists, and so "
 		     "do all later events",

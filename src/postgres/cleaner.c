@@ -301,8 +301,9 @@ static const char *cure(void *arg, const char *sqlstate)
 		return "run walpost init or sql/cleanup.sql once as an administrator, or set "
 		       "cleanup.mode = none";
 	if (!strcmp(sqlstate, "42501"))
-		return "run sql/grants.sql for the relay's role, and grant it SELECT and DELETE on "
-		       "the outbox (with cleanup.mode = mark UPDATE of the column; with "
+		return "run sql/grants.sql for the relay's role, and grant it USAGE on the schema "
+		       "of the outbox, and SELECT and DELETE on the outbox (with cleanup.mode = "
+		       "mark UPDATE of the column; with "
 		       "drop-partitions the owner of the outbox runs sql/cleanup.sql)";
 	if (!strcmp(sqlstate, "55P03"))
 		return "another transaction holds the rows; they are tried again";

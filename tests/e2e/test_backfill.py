@@ -119,6 +119,29 @@ def test_a_row_that_can_never_be_delivered_is_named_before_anything_is_sent(lost
     assert sorted(backfill.sent(lost)) == sorted(before)
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_row_that_is_too_large_is_named_before_anything_is_sent(lost, more):
+    before = backfill.sent(lost)
+    lost.sql(f"""UPDATE {lost.table} SET payload = json_build_object('x', repeat('y', 5000)) WHERE n = {ROWS}""")
+    (bad,) = backfill.ids(lost, f"n = {ROWS}")
+    small = {"kafka.message.max.bytes": 2000}
+    why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n", *more, changes=small))
+    assert bad in why and "exceeds message.max.bytes = 2000" in why and "can never be delivered" in why
+    backfill.no_slot_is_left(lost)
+    assert sorted(backfill.sent(lost)) == sorted(before)
+
+
+def test_events_that_were_discarded_are_spoken_of(lost):
+    assert run_script(lost, "parked.sql", options=["-v", "ON_ERROR_STOP=1"]).returncode == 0
+    plan = backfill.run(lost, "--missing", "--order-by", "n", "--dry-run")
+    assert "walpost parked discarded" not in backfill.done(plan)
+    lost.sql("""INSERT INTO walpost.parked_acts (slot, act, outbox, "position", events, code, reason)
+        VALUES (%s, 'skip', 'public.outbox', 'x', 1, 'X', 'x'), (%s, 'retry', 'public.outbox', 'x', 1, 'X', 'x')""",
+             (lost.slot, lost.slot))
+    plan = backfill.run(lost, "--missing", "--order-by", "n", "--dry-run")
+    assert f"walpost parked discarded 1 event of slot {lost.slot}: rows of them" in backfill.done(plan)
+
+
 def test_rows_that_are_parked_are_left_to_the_relay(lost):
     made = run_script(lost, "parked.sql", options=["-v", "ON_ERROR_STOP=1"])
     assert made.returncode == 0, made.stderr

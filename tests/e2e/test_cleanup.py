@@ -271,13 +271,37 @@ def test_who_may_not_delete_is_told_how_to(empty):
         relay = relay_with(stage, {"postgres.conninfo": stage.postgres.conninfo(stage.database, user=role)})
         relay.wait_log("cleanup_unavailable")
         assert "permission denied for table outbox" in relay.log_text()
-        assert "grant it SELECT and DELETE" in relay.log_text()
+        assert "grant it USAGE on the schema" in relay.log_text() and "SELECT and DELETE" in relay.log_text()
         stage.sql(f"GRANT SELECT, DELETE ON outbox TO {role}")
         stage.sql(f"GRANT SELECT, INSERT, DELETE ON removed TO {role}")
         relay.wait_log("cleanup_resumed", 60)
         wait_floor(stage, relay)
         wait_two_rounds(stage, relay)
         relay.stop()
+    finally:
+        stage.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
+def test_who_may_not_use_the_schema_is_told_so_by_check_and_by_the_command(empty):
+    stage = empty
+    role = f"{stage.name}_relay"
+    stage.sql(f"""CREATE SCHEMA "Sales"; CREATE ROLE {role} LOGIN REPLICATION;
+        CREATE TABLE "Sales".outbox ({CLEANED})""")
+    changes = {**SETTINGS, "outbox.table": '"Sales".outbox'}
+    made = run_command("init", "-c", stage.new_relay(changes).config_file, "--role", role)
+    assert made.returncode == 0, made.stderr
+    stage.sql(f'GRANT SELECT, DELETE ON "Sales".outbox TO {role}')
+    changes["postgres.conninfo"] = stage.postgres.conninfo(stage.database, user=role)
+    config = stage.new_relay(changes).config_file
+    grant = f'GRANT USAGE ON SCHEMA "Sales" TO {role}'
+    try:
+        found = json.loads(run_command("check", "--json", "-c", config).stdout)
+        (finding,) = [finding for finding in found if finding["name"] == "cleanup"]
+        assert (finding["level"], finding["cure"]) == ("fail", grant), finding
+        ran = run_command("cleanup", "-c", config)
+        assert ran.returncode == 2 and 'GRANT USAGE ON SCHEMA "Sales" TO its role' in ran.stderr, ran.stderr
+        stage.sql(grant)
+        assert run_command("cleanup", "-c", config).returncode == 0
     finally:
         stage.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
 

@@ -19,6 +19,7 @@ enum wp_topic_use {
 	WP_TOPIC_ROUTED,       /* an outbox names it, for all its events */
 	WP_TOPIC_DEAD_LETTERS, /* those that can never be delivered */
 	WP_TOPIC_SEEN,	       /* it took events before */
+	WP_TOPIC_AHEAD,	       /* an event that the slot holds is for it */
 };
 
 /* Of the events that wait for a relay, and at whose refusal it stops: the largest. */

@@ -92,6 +92,8 @@ static void a_missing_topic_is_made_as_safe_as_the_cluster_allows(void **state)
 	check_finding("topic", FAILS, "", "--replication-factor 1 --config min.insync.replicas=1");
 	t.wanted.use = WP_TOPIC_SEEN;
 	check_finding("topic", WARNS, "it received events before", "--create");
+	t.wanted.use = WP_TOPIC_AHEAD;
+	check_finding("topic", WARNS, "does not exist: the slot holds events for it", "--create");
 	t.wanted.use = WP_TOPIC_DEAD_LETTERS;
 	check_finding("dead_letter_topic", FAILS, "relay.dead_letter.topic", "--partitions 1");
 }
