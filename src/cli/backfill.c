@@ -43,11 +43,11 @@ static void say_plan(const struct wp_backfill *b)
 		       b->postgres.slot);
 	if (b->discarded > 0)
 		wp_cli_say(stdout,
-			   "walpost parked discarded %" PRId64
-			   " event%s of slot %s: rows of them that "
-			   "are there still are sent like others; delete them first, or leave them "
-			   "out with --where\n",
-			   b->discarded, b->discarded == 1 ? "" : "s", b->postgres.slot);
+			   "%" PRId64 " event%s of slot %s so far %s discarded with walpost parked. "
+			   "Rows of discarded events that are still there are sent like the others: "
+			   "delete them first, or exclude them with --where\n",
+			   b->discarded, b->discarded == 1 ? "" : "s", b->postgres.slot,
+			   b->discarded == 1 ? "was" : "were");
 	printf("%s%" PRIu64 " rows, committed before %s\n", b->dry_run ? "would send " : "sending ",
 	       b->rows, b->lsn);
 	(void)fflush(stdout); /* whoever reads along; the end says whether it could be written */

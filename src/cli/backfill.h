@@ -95,6 +95,7 @@ struct wp_backfill {
 
 	const struct wp_matching_counts *counts; /* with --missing */
 	struct wp_backfill_last last;		 /* while they are counted */
+	size_t record_max;			 /* bytes; 0: no limit */
 	size_t expected;			 /* rows seen of those that were compared */
 	struct wp_backfill_topic topics[WP_BACKFILL_TOPICS_MAX];
 	size_t topic_count;

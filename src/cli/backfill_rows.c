@@ -121,7 +121,7 @@ static enum wp_rc refuse(const struct wp_backfill *b, const struct wp_event *eve
 static bool is_too_large(const struct wp_backfill *b, const struct wp_record *record,
 			 struct wp_error *reason)
 {
-	size_t most = wp_cli_record_max(&b->diff.config);
+	size_t most = b->record_max;
 
 	if (most == 0 || wp_record_size(record) <= most)
 		return false;
@@ -266,6 +266,7 @@ enum wp_rc wp_backfill_count(struct wp_backfill *b, struct wp_error *error)
 {
 	wp_buffer_init(&b->last.value, VALUE_MAX);
 	wp_buffer_init(&b->last.key, VALUE_MAX);
+	b->record_max = wp_cli_record_max(&b->diff.config);
 	enum wp_rc rc = read_rows(b, count_row, error);
 	wp_buffer_release(&b->last.value);
 	wp_buffer_release(&b->last.key);

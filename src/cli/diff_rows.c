@@ -52,6 +52,8 @@ enum catalog_column {
 	CATALOG_TYPE_NAME,
 	CATALOG_TYPE_SCHEMA,
 	CATALOG_IDENTITY_IS_FULL,
+	CATALOG_SCHEMA, /* quoted */
+	CATALOG_MAY_USE_SCHEMA,
 };
 
 static enum wp_rc finish_and_ask(struct rows *r, struct wp_sql *sql, struct wp_buffer *text,
@@ -93,8 +95,11 @@ static enum wp_rc ask_columns(struct rows *r, const struct wp_requirements_table
 			      struct wp_error *error)
 {
 	static const char question[] =
-		"SELECT a.attname, a.atttypid, t.typname, s.nspname, c.relreplident = 'f'\n"
+		"SELECT a.attname, a.atttypid, t.typname, s.nspname, c.relreplident = 'f',\n"
+		"  pg_catalog.quote_ident(n.nspname),\n"
+		"  pg_catalog.has_schema_privilege(n.oid, 'USAGE')\n"
 		"FROM pg_catalog.pg_class c\n"
+		"JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
 		"JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid\n"
 		"JOIN pg_catalog.pg_type t ON t.oid = a.atttypid\n"
 		"JOIN pg_catalog.pg_namespace s ON s.oid = t.typnamespace\n"
@@ -168,14 +173,22 @@ static enum wp_rc explain(const struct rows *r, enum wp_rc rc, const struct wp_e
 {
 	const char *state = r->session.failure.sqlstate;
 	const char *table = table_of(r)->name;
+	const char *schema = catalog_value(r, 0, CATALOG_SCHEMA);
+	/* The session says it, too, where the server's messages are in English. */
+	bool may_use_schema = *catalog_value(r, 0, CATALOG_MAY_USE_SCHEMA) == 't' ||
+			      strstr(inner->text, "GRANT USAGE") != NULL;
+
 	bool is_backfill = r->diff->reading.snapshot != NULL;
 	if (strcmp(state, "42501") == 0 && r->session.failure.row_security)
 		return wp_error_set(error, WP_CONFIG, "table %s: %s", table, inner->text);
 	if (strcmp(state, "42501") == 0)
 		return wp_error_set(error, WP_CONFIG,
 				    "table %s: %s; walpost %s reads the table, unlike a relay: "
-				    "GRANT SELECT ON %s TO its role",
-				    table, inner->text, is_backfill ? "backfill" : "diff", table);
+				    "GRANT %s%s%sSELECT ON %s TO its role",
+				    table, inner->text, is_backfill ? "backfill" : "diff",
+				    may_use_schema ? "" : "USAGE ON SCHEMA ",
+				    may_use_schema ? "" : schema,
+				    may_use_schema ? "" : " TO its role, and GRANT ", table);
 	if (strncmp(state, "42", 2) == 0 && r->diff->options.where != NULL)
 		return wp_error_set(error, WP_CONFIG, "table %s, --where: %s", table, inner->text);
 	return wp_error_set(error, rc, "table %s: %s", table, inner->text);

@@ -272,10 +272,14 @@ static enum wp_rc explain(struct wp_session *s, struct wp_error *error)
 		return wp_error_set(error, rc, "%s", text);
 	name += strlen(denied);
 	size_t size = strcspn(name, "\n"); /* then comes the place in the statement */
-	char *quoted = PQescapeIdentifier(wp_session_pg(s), name, size);
-	(void)wp_error_set(error, rc, "%.*s: GRANT USAGE ON SCHEMA %s TO its role",
-			   (int)(name - text) + (int)size, text, quoted == NULL ? name : quoted);
-	PQfreemem(quoted);
+	const char *role = PQuser(wp_session_pg(s));
+	char *schema = PQescapeIdentifier(wp_session_pg(s), name, size);
+	char *grantee = PQescapeIdentifier(wp_session_pg(s), role, strlen(role));
+	(void)wp_error_set(error, rc, "%.*s: GRANT USAGE ON SCHEMA %s TO %s",
+			   (int)(name - text) + (int)size, text, schema == NULL ? name : schema,
+			   grantee == NULL ? role : grantee);
+	PQfreemem(schema);
+	PQfreemem(grantee);
 	return rc;
 }
 

@@ -331,7 +331,7 @@ const struct wp_option wp_options[] = {
 	  "cloudevents-binary:\n"
 	  "CloudEvents 1.0 attributes as ce_ headers. cloudevents-json and cloudevents-protobuf: "
 	  "the whole\n"
-	  "event in the value; these three need cloudevents.source.",
+	  "event in the value; these three need cloudevents.source or its column.",
 	  "raw", ENUM, 0, AT(outbox.envelope), 0, 0, envelopes, "cloudevents-binary" },
 	{ "outbox.cloudevents.source",
 	  "The source attribute, a URI reference such as /orders. Required by the cloudevents "

@@ -27,6 +27,7 @@ struct finder {
 	struct connector found[CONNECTORS_MAX];
 	size_t count;				  /* may be more than CONNECTORS_MAX */
 	const struct wp_import_node *of_operator; /* a DebeziumServer; NULL: none */
+	const struct wp_import_node *worker;	  /* spec of a KafkaConnect; NULL: none */
 };
 
 static bool is_object(const struct wp_import_node *node)
@@ -69,6 +70,10 @@ static bool look_at(struct finder *f, const struct wp_import_node *node)
 		f->of_operator = node;
 		return true;
 	}
+	if (kind != NULL && strcmp(kind, "KafkaConnect") == 0) {
+		f->worker = wp_import_member(f->tree, node, "spec");
+		return true;
+	}
 	if (is_object(config) && has_text(f, node, "class"))
 		find(f, config, node, STRIMZI);
 	else if (is_object(config) &&
@@ -83,18 +88,19 @@ static bool look_at(struct finder *f, const struct wp_import_node *node)
 	return true;
 }
 
-static void find_all(struct finder *f)
+static enum wp_rc find_all(struct finder *f)
 {
 	struct wp_import_walk walk;
 	const struct wp_import_node *node;
 
 	wp_import_walk_init(&walk);
-	for (node = wp_import_walk_next(&walk, f->tree); node != NULL;
+	for (node = wp_import_walk_next(&walk, f->tree); node != NULL && f->count <= CONNECTORS_MAX;
 	     node = wp_import_walk_next(&walk, f->tree)) {
 		if (is_file(node))
 			find(f, node, NULL, PROPERTIES);
 		walk.skips = node->kind == WP_IMPORT_OBJECT && look_at(f, node);
 	}
+	return walk.is_cut ? wp_import_refuse_cut(f->error) : WP_OK;
 }
 
 /* -- which of several ---------------------------------------------------------------- */
@@ -168,15 +174,35 @@ static enum wp_rc add(struct finder *f, const char *name, const struct wp_import
 	return wp_import_add(f->into, &property, f->error);
 }
 
-static enum wp_rc add_members(struct finder *f, const struct wp_import_node *object)
+static bool is_merge(const struct wp_import_node *node)
+{
+	return node->name != NULL && strcmp(node->name, "<<") == 0;
+}
+
+static enum wp_rc add_own(struct finder *f, const struct wp_import_node *object)
 {
 	const struct wp_import_node *nodes = f->tree->nodes;
 	enum wp_rc rc = WP_OK;
 
 	for (wp_import_node_index i = object->first; i != WP_IMPORT_NO_NODE && rc == WP_OK;
 	     i = nodes[i].next)
-		rc = add(f, nodes[i].name, &nodes[i], false);
+		if (!is_merge(&nodes[i]))
+			rc = add(f, nodes[i].name, &nodes[i], false);
 	return rc;
+}
+
+/* What YAML's merge key takes over comes first, so that the object's own values count. */
+static enum wp_rc add_members(struct finder *f, const struct wp_import_node *object)
+{
+	const struct wp_import_node *merged = wp_import_member(f->tree, object, "<<");
+	enum wp_rc rc = WP_OK;
+
+	if (merged != NULL && merged->kind != WP_IMPORT_OBJECT)
+		return wp_error_set(f->error, WP_CONFIG,
+				    "line %u: << with more than one map is not read", merged->line);
+	if (merged != NULL)
+		rc = add_own(f, merged);
+	return rc == WP_OK ? add_own(f, object) : rc;
 }
 
 static enum wp_rc add_connector(struct finder *f, const struct connector *connector)
@@ -193,6 +219,32 @@ static enum wp_rc add_connector(struct finder *f, const struct connector *connec
 	return rc;
 }
 
+/* What the Connect worker decides where the connector names no converter. */
+static enum wp_rc add_worker(struct finder *f, const struct wp_import_node *config)
+{
+	static const char *const converters[] = { "key.converter", "value.converter",
+						  "header.converter" };
+	const struct wp_import_node *brokers =
+		wp_import_member(f->tree, f->worker, "bootstrapServers");
+	const struct wp_import_node *worker = wp_import_member(f->tree, f->worker, "config");
+	const struct wp_import_node *nodes = f->tree->nodes;
+	enum wp_rc rc = brokers == NULL ? WP_OK : add(f, "bootstrap.servers", brokers, false);
+
+	for (size_t i = 0; i < sizeof(converters) / sizeof(converters[0]) && is_object(worker);
+	     i++) {
+		size_t size = strlen(converters[i]);
+
+		if (has_text(f, config, converters[i]))
+			continue;
+		for (wp_import_node_index j = worker->first; j != WP_IMPORT_NO_NODE && rc == WP_OK;
+		     j = nodes[j].next)
+			if (strncmp(nodes[j].name, converters[i], size) == 0 &&
+			    (nodes[j].name[size] == '\0' || nodes[j].name[size] == '.'))
+				rc = add(f, nodes[j].name, &nodes[j], false);
+	}
+	return rc;
+}
+
 /* Strimzi's operator makes properties of these. */
 static enum wp_rc add_resource(struct finder *f, const struct connector *connector)
 {
@@ -203,6 +255,8 @@ static enum wp_rc add_resource(struct finder *f, const struct connector *connect
 
 	if (rc == WP_OK && tasks != NULL)
 		rc = add(f, "tasks.max", tasks, false);
+	if (rc == WP_OK && f->worker != NULL)
+		rc = add_worker(f, connector->node);
 	return rc == WP_OK ? add_members(f, connector->node) : rc;
 }
 
@@ -218,7 +272,7 @@ static enum wp_rc add_joined(struct finder *f, const struct wp_import_walk *walk
 	for (size_t i = base; i < walk->depth && rc == WP_OK; i++) {
 		const char *part = f->tree->nodes[walk->path[i]].name;
 
-		if (part == NULL || strcmp(part, "~") == 0)
+		if (part == NULL || strcmp(part, "~") == 0 || strcmp(part, "<<") == 0)
 			continue;
 		if (i > base)
 			rc = wp_buffer_append_byte(&into->texts, '.');
@@ -262,7 +316,7 @@ static enum wp_rc take(struct finder *f, const struct connector *connector)
 		f->into->form = "Debezium Server's application.yaml";
 		return add_server(f, connector);
 	case PROPERTIES:
-		f->into->form = "properties within YAML";
+		f->into->form = "Debezium Server's properties";
 		return wp_import_read_java(wp_span_of(connector->node->text),
 					   connector->node->line + 1, f->into, f->error);
 	case CONNECT_JSON:
@@ -279,7 +333,9 @@ enum wp_rc wp_import_take_connector(struct wp_import_tree *tree, struct wp_impor
 	struct finder f = { .tree = tree, .into = p, .error = error };
 	const struct connector *connector;
 
-	find_all(&f);
+	enum wp_rc rc = find_all(&f);
+	if (rc != WP_OK)
+		return rc;
 	if (f.count == 0 && f.of_operator != NULL)
 		return wp_error_set(error, WP_CONFIG,
 				    "line %u: a DebeziumServer of Debezium's operator is not read: "
@@ -288,7 +344,13 @@ enum wp_rc wp_import_take_connector(struct wp_import_tree *tree, struct wp_impor
 	if (f.count == 0)
 		return WP_OK;
 	connector = choose(&f);
-	return connector == NULL ? refuse_several(&f) : take(&f, connector);
+	if (connector == NULL)
+		return refuse_several(&f);
+	rc = take(&f, connector);
+	/* Variables win over Debezium Server's file. */
+	if (rc == WP_OK && (connector->form == PROPERTIES || connector->form == SERVER_YAML))
+		rc = wp_import_take_variables(tree, p, error);
+	return rc;
 }
 
 enum wp_rc wp_import_take_object(struct wp_import_tree *tree, struct wp_import_properties *p,

@@ -15,7 +15,9 @@
 struct search {
 	struct wp_span text;
 	size_t at;
-	unsigned line; /* of `at` */
+	unsigned line;	       /* of `at` */
+	bool has_begun;	       /* there is more than blanks before `at` in its line */
+	bool is_commented_out; /* and it began with # or // */
 	size_t steps;
 	struct wp_json_fault
 		fault; /* of the first object that is none; `what` NULL: there is none */
@@ -42,10 +44,24 @@ static unsigned lines_in(const uint8_t *from, const uint8_t *to)
 	return lines;
 }
 
+static void pass(struct search *s)
+{
+	const uint8_t *at = s->text.data + s->at++;
+
+	if (*at == '\n') {
+		s->line++;
+		s->has_begun = s->is_commented_out = false;
+	} else if (!s->has_begun && strchr(" \t\r", *at) == NULL) {
+		s->has_begun = true;
+		s->is_commented_out =
+			*at == '#' || (*at == '/' && s->at < s->text.size && at[1] == '/');
+	}
+}
+
 static void move(struct search *s, size_t at)
 {
-	s->line += lines_in(s->text.data + s->at, s->text.data + at);
-	s->at = at;
+	while (s->at < at)
+		pass(s);
 }
 
 static bool is_object_with_class(const struct wp_json *json)
@@ -66,6 +82,10 @@ static bool next_object(struct search *s, struct wp_json *ret, unsigned *ret_lin
 		move(s, (size_t)(brace - s->text.data));
 		rest = (struct wp_span){ brace, s->text.size - s->at };
 		*ret_line = s->line;
+		if (s->is_commented_out) {
+			move(s, s->at + 1);
+			continue;
+		}
 		if (wp_json_read_first(rest, ret, &fault) == WP_OK) {
 			s->steps += ret->text.size;
 			move(s, s->at + ret->text.size);
@@ -84,15 +104,19 @@ static bool next_object(struct search *s, struct wp_json *ret, unsigned *ret_lin
 	return false;
 }
 
-static enum wp_rc refuse(const struct search *s, struct wp_error *error)
+/* One that is broken may be the one that is meant. */
+static enum wp_rc refuse(const struct search *s, bool has_connector, struct wp_error *error)
 {
 	if (s->fault.what != NULL)
 		return wp_error_set(
 			error, WP_CONFIG,
-			"the JSON that begins in line %u is cut short in line %u: %s. Pass "
-			"the JSON alone, as it is sent",
+			"the JSON that begins in line %u cannot be read from line %u on: "
+			"%s. Pass the JSON alone, as it is sent",
 			s->begin_line, s->fault_line, s->fault.what);
-	if (has(s->text, "\\\"connector.class\\\""))
+	if (s->steps >= STEPS_MAX)
+		return wp_error_set(error, WP_CONFIG,
+				    "too much in it looks like JSON: pass the JSON alone");
+	if (!has_connector && has(s->text, "\\\"connector.class\\\""))
 		return wp_error_set(
 			error, WP_CONFIG,
 			"it holds JSON with a backslash before each quote: pass the JSON "
@@ -113,9 +137,9 @@ enum wp_rc wp_import_read_embedded(struct wp_span text, struct wp_import_propert
 	while (rc == WP_OK && next_object(&s, &json, &line))
 		rc = wp_import_tree_json(&tree, json.text, line, error);
 	if (rc == WP_OK)
+		rc = refuse(&s, tree.count > 1, error);
+	if (rc == WP_OK)
 		rc = wp_import_take_connector(&tree, p, error);
-	if (rc == WP_OK && p->count == 0)
-		rc = refuse(&s, error);
 	wp_import_tree_release(&tree);
 	return rc;
 }

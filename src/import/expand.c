@@ -9,7 +9,7 @@ static const char no_option[] = "Debezium before 2.1 has no such option";
 
 static struct wp_import_item *find(struct wp_translation *t, const char *alias, const char *option)
 {
-	return wp_import_option(t, "transforms", alias, option);
+	return wp_import_router_option(t, alias, option);
 }
 
 bool wp_import_is_structured(const struct wp_translation *t)

@@ -128,6 +128,19 @@ static enum way find_way(struct wp_translation *t, const struct part *part)
 	return way_of(t, item->value);
 }
 
+/* An expanded payload is no bytea, so it goes to the delegate of the value's converter. */
+static bool expands(struct wp_translation *t)
+{
+	const char *at = wp_import_value(t, "transforms", "");
+	char alias[WP_IMPORT_WORD_SIZE];
+
+	while (wp_import_next(&at, alias))
+		if (wp_import_is_true(
+			    wp_import_router_option(t, alias, "table.expand.json.payload"), false))
+			return true;
+	return false;
+}
+
 static enum wp_import_form find_form(struct wp_translation *t, const struct part *part)
 {
 	switch (find_way(t, part)) {
@@ -140,8 +153,8 @@ static enum wp_import_form find_form(struct wp_translation *t, const struct part
 			return WP_IMPORT_JSON_SCHEMA;
 		return json_form(t, part, "schemas.enable");
 	case DELEGATES:
-		/* Who has this converter for the value has payloads of bytes. */
-		return part == &value_part ? WP_IMPORT_RAW : delegate_form(t, part);
+		/* Who has this converter for the value has payloads of bytes, or expands them. */
+		return part == &value_part && !expands(t) ? WP_IMPORT_RAW : delegate_form(t, part);
 	case HANDS_ON:
 		return delegate_form(t, part);
 	case OTHER:
@@ -179,6 +192,12 @@ static void say_delegating_value(struct wp_translation *t, struct wp_import_item
 			t, OUTBOX, item, WP_IMPORT_CHECK,
 			"correct for payloads of type bytea, whose bytes are the value. The "
 			"converter's delegate writes other types, in a form unknown to walpost");
+	else if (expands(t))
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_CHECK,
+			"correct for payloads of type text, json or jsonb, which are expanded. A "
+			"bytea is not, and its bytes are the value: for these set value.format = "
+			"raw and payload.json = any");
 	else
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
 			      "correct for payloads of type bytea, whose bytes are the value. The "

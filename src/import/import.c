@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "walpost/base/display.h"
-#include "walpost/config/setting.h"
 #include "walpost/import/import.h"
 
 #include "translate.h"
@@ -250,22 +249,18 @@ static bool is_known(const char *name)
 	return false;
 }
 
-/* So that the reader sees what was found, and not a report about each of its lines. */
+/* In place of a report about each of its lines. */
 static enum wp_rc recognize(const struct wp_import_properties *p, struct wp_error *error)
 {
-	char shown[WP_SHOWN_SIZE];
-
 	for (size_t i = 0; i < p->count; i++)
 		if (!p->items[i].outside && is_known(p->items[i].name))
 			return WP_OK;
 	return wp_error_set(
 		error, WP_CONFIG,
-		"it is no configuration of Debezium: what it sets first, in line %u, is "
-		"%s. Give JSON for Kafka Connect, a .properties file, a KafkaConnector of "
-		"Strimzi, or the environment of Debezium Server",
-		p->items[0].line,
-		p->items[0].name[0] == '\0' ? "a property without a name"
-					    : wp_value_shown("kafka.", p->items[0].name, shown));
+		"line %u: it is no configuration of Debezium: no name in it is known. Pass "
+		"JSON for Kafka Connect, a .properties file, a KafkaConnector of Strimzi, or "
+		"the environment of Debezium Server",
+		p->items[0].line);
 }
 
 enum wp_rc wp_import_new(struct wp_span text, const struct wp_import_version *version,

@@ -1,7 +1,10 @@
 /*
  * YAML is told from .properties by what these never have: a line of three dashes, a name with nothing
  * behind its colon and deeper indented lines or a list below it, or a value in quotes behind a colon.
+ * Lines of names with an equal sign tell that it is none.
  */
+#include <string.h>
+
 #include "read.h"
 
 struct line {
@@ -41,18 +44,51 @@ static bool is_dashes(const struct line *line)
 	return line->indent == 0 && wp_span_is((struct wp_span){ line->text, line->size }, "---");
 }
 
-/* name: "value" */
+/* Of a name in the first column. */
+static size_t name_size(const struct line *line)
+{
+	size_t size = 0;
+
+	while (line->indent == 0 && size < line->size &&
+	       strchr(" \t:='\"-", line->text[size]) == NULL)
+		size++;
+	return size;
+}
+
+/* name=value */
+static bool is_property(const struct line *line)
+{
+	size_t size = name_size(line);
+	size_t at = size;
+
+	while (at < line->size && is_blank(line->text[at]))
+		at++;
+	return size > 0 && at < line->size && line->text[at] == '=';
+}
+
+/* name: value, without what only one of the two forms has */
+static bool is_flat(const struct line *line)
+{
+	size_t size = name_size(line);
+
+	return size > 0 && size + 1 < line->size && line->text[size] == ':' &&
+	       line->text[size + 1] == ' ' && memchr(line->text, '\\', line->size) == NULL;
+}
+
+/* name: "value", perhaps with a comment behind it */
 static bool has_quoted_value(const struct line *line)
 {
-	for (size_t i = 0; i + 3 < line->size; i++) {
-		uint8_t quote = line->text[i + 2];
+	const uint8_t *end = line->text + line->size;
 
-		if (line->text[i] == '=')
-			return false;
-		if (line->text[i] == ':' && line->text[i + 1] == ' ')
-			return (quote == '"' || quote == '\'') &&
-			       line->text[line->size - 1] == quote;
-	}
+	for (const uint8_t *at = line->text; at + 3 < end; at++)
+		if (at[0] == ':' && at[1] == ' ' && (at[2] == '"' || at[2] == '\'')) {
+			const uint8_t *close = memchr(at + 3, at[2], (size_t)(end - at - 3));
+
+			return close != NULL &&
+			       (close + 1 == end ||
+				(is_blank(close[1]) &&
+				 memchr(close, '#', (size_t)(end - close)) != NULL));
+		}
 	return false;
 }
 
@@ -71,17 +107,20 @@ static bool opens(const struct line *line)
 bool wp_import_looks_like_yaml(struct wp_span text)
 {
 	struct line above = { .size = 0 };
+	bool has_sign = false;
+	bool is_all_flat = true;
 
 	while (text.size > 0) {
 		struct line line = next_line(&text);
 
 		if (line.size == 0)
 			continue;
-		if (is_dashes(&line) || has_quoted_value(&line))
-			return true;
-		if (opens(&above) && (line.indent > above.indent || *line.text == '-'))
-			return true;
+		if (is_property(&line))
+			return false;
+		has_sign = has_sign || is_dashes(&line) || has_quoted_value(&line) ||
+			   (opens(&above) && (line.indent > above.indent || *line.text == '-'));
+		is_all_flat = is_all_flat && is_flat(&line);
 		above = line;
 	}
-	return false;
+	return has_sign || (is_all_flat && above.size > 0);
 }

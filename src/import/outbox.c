@@ -28,7 +28,7 @@ static struct wp_import_item *find(struct wp_translation *t, const char *key)
 
 /* -- the chain of transforms --------------------------------------------------------- */
 
-#define ROUTER "io.debezium.transforms.outbox.EventRouter"
+#define RENAMER "org.apache.kafka.connect.transforms.RegexRouter"
 #define DECODER                                        \
 	"io.debezium.connector.postgresql.transforms." \
 	"DecodeLogicalDecodingMessageContent"
@@ -94,10 +94,11 @@ static const char *what_of(const char *type)
 }
 
 static void say_other_transform(struct wp_translation *t, const char *alias,
-				struct wp_import_item *type)
+				struct wp_import_item *type, bool has_router)
 {
 	char prefix[WP_IMPORT_WORD_SIZE + 16];
-	const char *namesake = wp_import_is_namesake(type->value, ROUTER)    ? ROUTER
+	const char *namesake = wp_import_is_namesake(type->value, WP_IMPORT_ROUTER)
+				       ? WP_IMPORT_ROUTER
 			       : wp_import_is_namesake(type->value, DECODER) ? DECODER
 									     : NULL;
 
@@ -106,6 +107,11 @@ static void say_other_transform(struct wp_translation *t, const char *alias,
 			      "it is not %s, and walpost does not support other classes of that "
 			      "name: topics, keys or headers may differ",
 			      namesake);
+	else if (wp_import_is_class(type->value, RENAMER) && has_router)
+		wp_import_say(
+			t, OUTBOX, type, WP_IMPORT_UNSUPPORTED,
+			"it renames topics: set topic.replacement to the names that it makes, "
+			"for example events.${routedByValue}");
 	else
 		wp_import_say(t, OUTBOX, type, WP_IMPORT_UNSUPPORTED,
 			      "%s; walpost has no such transform", what_of(type->value));
@@ -138,7 +144,7 @@ static void say_transform(struct wp_translation *t, const char *alias, struct ro
 	} else if (type == NULL) {
 		wp_import_note(t, OUTBOX, "transforms", WP_IMPORT_UNSUPPORTED,
 			       "one of them has no type, so its effect is unknown");
-	} else if (wp_import_is_class(type->value, ROUTER) && ret->count < ROUTERS_MAX) {
+	} else if (wp_import_is_class(type->value, WP_IMPORT_ROUTER) && ret->count < ROUTERS_MAX) {
 		memcpy(ret->aliases[ret->count++], alias, WP_IMPORT_WORD_SIZE);
 		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED, "walpost does the same");
 	} else if (wp_import_is_class(type->value, DECODER)) {
@@ -147,7 +153,7 @@ static void say_transform(struct wp_translation *t, const char *alias, struct ro
 			      "message.format = json has the same effect");
 		wp_import_set(t, OUTBOX, "message.format", "json");
 	} else {
-		say_other_transform(t, alias, type);
+		say_other_transform(t, alias, type, ret->count > 0);
 	}
 }
 
@@ -163,7 +169,7 @@ static void say_transforms(struct wp_translation *t, struct routers *ret)
 		say_transform(t, alias, ret);
 	if (ret->count == 0)
 		wp_import_note(t, OUTBOX, "transforms", WP_IMPORT_UNSUPPORTED,
-			       "there is no EventRouter (" ROUTER
+			       "there is no EventRouter (" WP_IMPORT_ROUTER
 			       ") among them: walpost sends outbox events, not table changes");
 }
 
@@ -196,6 +202,8 @@ static void say_tables(struct wp_translation *t, const struct wp_import_tables *
 		wp_import_note(t, OUTBOX, "table.include.list is not set", WP_IMPORT_CHECK,
 			       "Debezium captures all tables, so the outbox table is unknown: name "
 			       "it here");
+	else if (tables->listed != WP_IMPORT_LISTED && item->elsewhere)
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED, NULL);
 	else if (tables->listed != WP_IMPORT_LISTED)
 		wp_import_say(
 			t, OUTBOX, item, WP_IMPORT_CHECK,

@@ -15,16 +15,18 @@
 static const struct {
 	const char *key;
 	const char *keyword;
+	bool is_checked;  /* by libpq: a placeholder is none of its values */
 	const char *note; /* NULL: none */
 } connection[] = {
-	{ "database.hostname", "host", NULL },
-	{ "database.port", "port", NULL },
-	{ "database.user", "user", NULL },
-	{ "database.dbname", "dbname", NULL },
-	{ "database.sslmode", "sslmode", NULL },
-	{ "database.sslrootcert", "sslrootcert", NULL },
-	{ "database.sslcert", "sslcert", NULL },
-	{ "database.sslkey", "sslkey", "libpq requires a PEM file, Java's driver PKCS-8 in DER" },
+	{ "database.hostname", "host", false, NULL },
+	{ "database.port", "port", true, NULL },
+	{ "database.user", "user", false, NULL },
+	{ "database.dbname", "dbname", false, NULL },
+	{ "database.sslmode", "sslmode", true, NULL },
+	{ "database.sslrootcert", "sslrootcert", false, NULL },
+	{ "database.sslcert", "sslcert", false, NULL },
+	{ "database.sslkey", "sslkey", false,
+	  "libpq requires a PEM file, Java's driver PKCS-8 in DER" },
 };
 
 static struct wp_import_item *find(struct wp_translation *t, const char *key)
@@ -46,6 +48,8 @@ static enum wp_rc append_connection(struct wp_translation *t, struct wp_buffer *
 				      connection[i].note);
 		else
 			wp_import_say(t, POSTGRES, item, WP_IMPORT_TRANSLATED, NULL);
+		if (item->elsewhere && connection[i].is_checked)
+			continue;
 		rc = wp_conninfo_append(conninfo, connection[i].keyword, item->value);
 	}
 	return rc;
@@ -157,7 +161,9 @@ static void translate_name(struct wp_translation *t, const char *theirs, const c
 			       standard);
 	else
 		wp_import_say(t, POSTGRES, item, WP_IMPORT_TRANSLATED, NULL);
-	wp_import_set(t, POSTGRES, ours, item == NULL ? standard : item->value);
+	/* A slot's name has letters, digits and underscores only. */
+	if (item == NULL || !item->elsewhere || strcmp(ours, "slot") != 0)
+		wp_import_set(t, POSTGRES, ours, item == NULL ? standard : item->value);
 }
 
 #define OTHER_PLUGIN                                                                               \

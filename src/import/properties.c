@@ -53,14 +53,20 @@ static enum wp_rc read_json(struct wp_span text, struct wp_import_properties *p,
 	return rc;
 }
 
+/* `why`: it is no YAML, which says nothing of what else it may be. */
 static enum wp_rc read_yaml(struct wp_span text, struct wp_import_properties *p,
-			    struct wp_error *error)
+			    struct wp_error *why, struct wp_error *error)
 {
 	struct wp_import_tree tree;
 	enum wp_rc rc = wp_import_tree_init(&tree, p, error);
 
 	if (rc == WP_OK)
 		rc = wp_import_tree_yaml(&tree, text, error);
+	if (rc == WP_CONFIG) {
+		*why = *error;
+		wp_import_tree_release(&tree);
+		return WP_OK;
+	}
 	if (rc == WP_OK)
 		rc = wp_import_take_connector(&tree, p, error);
 	if (rc == WP_OK && p->count == 0)
@@ -69,15 +75,16 @@ static enum wp_rc read_yaml(struct wp_span text, struct wp_import_properties *p,
 	return rc;
 }
 
-/* YAML in which is no connector. Templates are often no YAML, which `why` tells. */
+/* Neither is there JSON in it. */
 static enum wp_rc refuse_yaml(const struct wp_error *why, struct wp_error *error)
 {
 	if (why->text[0] != '\0')
 		return wp_error_set(error, WP_CONFIG, "%s", why->text);
-	return wp_error_set(error, WP_CONFIG,
-			    "it is YAML in which is no KafkaConnector, no connector.class, no "
-			    "DEBEZIUM_SOURCE_... of Debezium Server's environment, and no "
-			    "debezium: of its application.yaml");
+	return wp_error_set(
+		error, WP_CONFIG,
+		"it is YAML, but has no KafkaConnector, no connector.class, no variables "
+		"DEBEZIUM_SOURCE_... and no debezium: as in Debezium Server's "
+		"application.yaml");
 }
 
 /* From what tells most to what tells least. */
@@ -93,11 +100,7 @@ static enum wp_rc read_all(struct wp_span text, struct wp_import_properties *p,
 	rc = wp_import_read_variables(text, p, error);
 	if (rc == WP_OK && p->count == 0) {
 		is_yaml = wp_import_looks_like_yaml(text);
-		rc = is_yaml ? read_yaml(text, p, &why) : WP_OK;
-		if (rc == WP_CONFIG && p->count == 0)
-			rc = WP_OK; /* it may hold JSON nevertheless */
-		else if (rc != WP_OK)
-			*error = why;
+		rc = is_yaml ? read_yaml(text, p, &why, error) : WP_OK;
 	}
 	if (rc == WP_OK && p->count == 0)
 		rc = wp_import_read_embedded(text, p, error);

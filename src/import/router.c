@@ -35,9 +35,42 @@ static const struct plain {
 
 #define PAYLOAD_ID "table.field.event.payload.id"
 
+/* Debezium 2.0 has these no more. */
+static const char *const old_options[][2] = {
+	{ "table.op.invalid.behavior", "debezium.op.invalid.behavior" },
+	{ "table.expand.json.payload", "debezium.expand.json.payload" },
+};
+
+struct wp_import_item *wp_import_router_option(struct wp_translation *t, const char *alias,
+					       const char *option)
+{
+	struct wp_import_item *item = wp_import_option(t, "transforms", alias, option);
+
+	if (item != NULL || wp_import_age(t, WP_IMPORT_VERSION(2, 0)) != WP_IMPORT_BEFORE)
+		return item;
+	for (size_t i = 0; i < sizeof(old_options) / sizeof(old_options[0]); i++)
+		if (strcmp(option, old_options[i][0]) == 0)
+			return wp_import_option(t, "transforms", alias, old_options[i][1]);
+	return NULL;
+}
+
 static struct wp_import_item *find(struct wp_translation *t, const char *alias, const char *option)
 {
-	return wp_import_option(t, "transforms", alias, option);
+	return wp_import_router_option(t, alias, option);
+}
+
+static void say_old_options(struct wp_translation *t, const char *alias)
+{
+	for (size_t i = 0; i < sizeof(old_options) / sizeof(old_options[0]); i++) {
+		struct wp_import_item *item =
+			wp_import_option(t, "transforms", alias, old_options[i][1]);
+
+		if (item != NULL && !item->taken)
+			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
+				      "%s is its newer name, which takes precedence; 2.0 and later "
+				      "have no other",
+				      old_options[i][0]);
+	}
 }
 
 static void translate_plain(struct wp_translation *t, const char *alias, const char *section,
@@ -452,4 +485,5 @@ void wp_import_router(struct wp_translation *t, const char *alias, const char *s
 	wp_import_expand(t, alias, section);
 	translate_tracing(t, alias, section);
 	translate_adjustment(t, alias, section);
+	say_old_options(t, alias);
 }

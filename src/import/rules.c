@@ -11,7 +11,7 @@ enum when {
 	TYPED,	 /* and it is about columns of a type, which `error` names */
 	SCHEMAS, /* and schemas are sent */
 	ALWAYS,
-	MAYBE, /* it may: that is for the user to say */
+	MAYBE, /* it may, when it is not that: the user has to judge */
 };
 
 struct rule {
@@ -36,7 +36,9 @@ static const char metrics[] = "walpost reports its state in its log and by `walp
 static const char selection[] = "walpost sends only rows of the tables named in this file";
 static const char topics[] =
 	"Kafka Connect creates topics with these settings, walpost with the broker's: another "
-	"number of partitions moves keys to other partitions. Create missing topics beforehand";
+	"number of partitions moves keys to other partitions. Create missing topics beforehand, "
+	"with "
+	"this number";
 static const char progress[] = "only the slot records how far events have been sent";
 static const char schemas[] = "schemas are written as with Debezium's default";
 static const char exactly_once[] = "walpost sends at least once";
@@ -52,6 +54,9 @@ static const struct rule rules[] = {
 	{ C, "offset.*", NEVER, NULL, progress },
 	{ C, "slot.seek.to.known.offset.on.start", NEVER, NULL, progress },
 	{ C, "topic.creation.enable", NEVER, NULL, worker },
+	{ C, "topic.creation.default.partitions", MAYBE, "-1", topics },
+	{ C, "topic.creation.default.*", NEVER, NULL,
+	  "it belongs to topics that Kafka Connect creates; walpost leaves that to the broker" },
 	{ C, "topic.creation.*", MAYBE, NULL, topics },
 	{ C, "group.id", NEVER, NULL, worker },
 	{ C, "config.storage.*", NEVER, NULL, worker },
@@ -217,7 +222,7 @@ static bool is_standard(const char *value, const char *standards)
 static bool matters(const struct wp_translation *t, const struct rule *rule,
 		    const struct wp_import_item *item)
 {
-	if (rule->when == NEVER || rule->when == ALWAYS)
+	if (rule->when == NEVER || rule->when == ALWAYS || rule->when == MAYBE)
 		return rule->when == ALWAYS;
 	if (is_standard(item->value, rule->standard))
 		return false;
@@ -248,6 +253,17 @@ static bool ends(const char *text, const char *end)
 	return size >= strlen(end) && strcmp(text + size - strlen(end), end) == 0;
 }
 
+/* Is `name`, alias.option, one of an EventRouter? All that it has are taken already. */
+static bool is_routers(struct wp_translation *t, const char *name)
+{
+	char alias[WP_IMPORT_WORD_SIZE];
+	const struct wp_import_item *type;
+
+	(void)snprintf(alias, sizeof(alias), "%.*s", (int)strcspn(name, "."), name);
+	type = wp_import_option(t, "transforms", alias, "type");
+	return type != NULL && wp_import_is_class(type->value, WP_IMPORT_ROUTER);
+}
+
 static void say_option(struct wp_translation *t, struct wp_import_item *item)
 {
 	const char *name = item->key + strlen("transforms.");
@@ -259,6 +275,9 @@ static void say_option(struct wp_translation *t, struct wp_import_item *item)
 			      "no transform of this name is in use");
 	else if (ends(item->key, ".predicate") || ends(item->key, ".negate"))
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED, "%s", predicate);
+	else if (is_routers(t, name) && strstr(name, "table.fields.additional.") == NULL)
+		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
+			      "the EventRouter has no such option, and ignores it");
 	else
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
 			      "walpost does not support this option of a transform");
@@ -301,7 +320,9 @@ static void say_typed(struct wp_translation *t, const struct rule *rule,
 
 static void say_rule(struct wp_translation *t, const struct rule *rule, struct wp_import_item *item)
 {
-	enum wp_import_verdict verdict = rule->when == MAYBE	  ? WP_IMPORT_CHECK
+	bool may = rule->when == MAYBE &&
+		   (rule->standard == NULL || !is_standard(item->value, rule->standard));
+	enum wp_import_verdict verdict = may			  ? WP_IMPORT_CHECK
 					 : matters(t, rule, item) ? WP_IMPORT_UNSUPPORTED
 								  : WP_IMPORT_DROPPED;
 

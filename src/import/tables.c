@@ -78,6 +78,17 @@ static void add_table(struct wp_translation *t, struct wp_import_tables *tables,
 	table->routed = table->aside = false;
 }
 
+/* Debezium matches the whole name, so anchors change nothing. */
+static void drop_anchors(char *word)
+{
+	size_t size = strlen(word);
+
+	if (size > 0 && word[size - 1] == '$' && (size == 1 || word[size - 2] != '\\'))
+		word[--size] = '\0';
+	if (word[0] == '^')
+		memmove(word, word + 1, size);
+}
+
 void wp_import_tables_find(struct wp_translation *t, struct wp_import_tables *ret)
 {
 	const char *at = wp_import_value(t, "table.include.list", "");
@@ -87,6 +98,7 @@ void wp_import_tables_find(struct wp_translation *t, struct wp_import_tables *re
 	ret->count = 0;
 	ret->listed = at[strspn(at, " \t")] == '\0' ? WP_IMPORT_NOT_LISTED : WP_IMPORT_LISTED;
 	while (wp_import_next(&at, word)) {
+		drop_anchors(word);
 		if (ret->count < WP_IMPORT_TABLES_MAX && wp_import_table_name(word, &name))
 			add_table(t, ret, &name);
 		else

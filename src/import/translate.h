@@ -76,6 +76,7 @@ void wp_import_report_print(const struct wp_import_report *r, FILE *out);
 enum wp_rc wp_import_report_judge(struct wp_import_report *r) WP_MUST_CHECK;
 
 #define WP_IMPORT_WORD_SIZE 256
+#define WP_IMPORT_ROUTER "io.debezium.transforms.outbox.EventRouter"
 
 /* Whose property it is. */
 enum wp_import_kind {
@@ -133,6 +134,11 @@ const char *wp_import_value(struct wp_translation *t, const char *key, const cha
 /* Of a transform: its option's name is `key` without "transforms.ALIAS.". */
 struct wp_import_item *wp_import_option(struct wp_translation *t, const char *family,
 					const char *alias, const char *option);
+/*
+ * Of an EventRouter; before 2.0 also by the name that it had then: debezium. in place of table.
+ */
+struct wp_import_item *wp_import_router_option(struct wp_translation *t, const char *alias,
+					       const char *option);
 bool wp_import_is(const char *value, const char *word); /* whatever the case and outer spaces */
 bool wp_import_is_true(const struct wp_import_item *item, bool standard);
 

@@ -90,6 +90,11 @@ const char *wp_import_member_text(const struct wp_import_tree *tree,
 	return member == NULL ? NULL : member->text;
 }
 
+enum wp_rc wp_import_refuse_cut(struct wp_error *error)
+{
+	return wp_error_set(error, WP_CONFIG, "its aliases repeat too much");
+}
+
 void wp_import_walk_init(struct wp_import_walk *walk)
 {
 	*walk = (struct wp_import_walk){ .steps_left = STEPS_MAX };

@@ -80,6 +80,8 @@ struct wp_import_walk {
 };
 
 void wp_import_walk_init(struct wp_import_walk *walk);
+/* What was not all seen is not read: WP_CONFIG. */
+enum wp_rc wp_import_refuse_cut(struct wp_error *error) WP_MUST_CHECK;
 /* NULL: that was all. */
 struct wp_import_node *wp_import_walk_next(struct wp_import_walk *walk,
 					   struct wp_import_tree *tree);

@@ -1,6 +1,6 @@
 /*
  * YAML into a tree, by libyaml's events. Words are taken as Kubernetes takes them: plain null and ~ are
- * null, and yes, no, on and off are true and false.
+ * null, and yes, no, on and off are true and false. Numbers stay as they are written.
  */
 #include <string.h>
 #include <yaml.h>
@@ -98,6 +98,12 @@ static enum wp_rc add(struct reader *r, const yaml_mark_t *mark, const char *anc
 	return wp_import_tree_add(r->tree, node, ret, r->error);
 }
 
+/* !Ref and others mean something to the tool that they are for. */
+static bool is_unknown(const yaml_char_t *tag)
+{
+	return tag[0] == '!' && tag[1] != '\0';
+}
+
 static enum wp_rc add_scalar(struct reader *r, const yaml_event_t *event)
 {
 	struct wp_import_node node = {
@@ -111,7 +117,10 @@ static enum wp_rc add_scalar(struct reader *r, const yaml_event_t *event)
 
 	if (is_map(r) && r->names[r->depth - 1] == NULL)
 		return keep(r, text, &event->start_mark, &r->names[r->depth - 1]);
-	if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+	if (event->data.scalar.tag != NULL && is_unknown(event->data.scalar.tag))
+		return refuse(r, &event->start_mark, "a tag whose meaning is not known");
+	if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+	    event->data.scalar.plain_implicit)
 		node.kind = resolve(&text);
 	if (node.kind == WP_IMPORT_TEXT) {
 		rc = keep(r, text, &event->start_mark, &node.text);
@@ -171,7 +180,8 @@ static enum wp_rc add_alias(struct reader *r, const yaml_event_t *event)
 	enum wp_rc rc = WP_OK;
 
 	if (target == NULL || target->is_open)
-		return refuse(r, &event->start_mark, "an alias stands for nothing above it");
+		return refuse(r, &event->start_mark,
+			      "an alias stands for nothing above it, or for what it is within");
 	if (++r->alias_count > ALIASES_MAX)
 		return refuse(r, &event->start_mark, "too many aliases");
 	if (is_map(r) && r->names[r->depth - 1] == NULL) {

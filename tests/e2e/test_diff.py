@@ -508,7 +508,7 @@ def test_a_role_that_may_not_use_the_schema_is_told_so_too(make_stage):
     try:
         done = _run(stage, changes=changes)
         assert done.returncode == WRONG
-        assert 'permission denied for schema Sales: GRANT USAGE ON SCHEMA "Sales" TO its role; ' in done.stderr
+        assert f'permission denied for schema Sales: GRANT USAGE ON SCHEMA "Sales" TO "{role}"; ' in done.stderr
         assert f"GRANT SELECT ON {table} TO its role" in done.stderr
         stage.sql(f'GRANT USAGE ON SCHEMA "Sales" TO {role}; GRANT SELECT ON {table} TO {role}')
         assert "there are no rows" in _run(stage, changes=changes).stderr

@@ -32,6 +32,7 @@ struct wp_import_property {
 	char *value;	  /* NULL: JSON's null */
 	unsigned line;	  /* from 1 */
 	bool outside;	  /* of "config": beside it, in the object around it */
+	unsigned block;	  /* of an environment; 0: of the whole file */
 };
 
 struct wp_import_properties {

@@ -167,7 +167,10 @@ static void all_are(const char *text, const char *form, const char *const *wante
 	struct wp_import_properties p = properties_of(text);
 	size_t i = 0;
 
-	CHECK_TEXT(p.form, form);
+	if (form == NULL)
+		CHECK(p.form == NULL);
+	else
+		CHECK_TEXT(p.form, form);
 	for (; wanted[2 * i] != NULL; i++) {
 		CHECK(i < p.count);
 		CHECK_TEXT(p.items[i].name, wanted[2 * i]);
@@ -195,6 +198,46 @@ static void a_connector_of_strimzi_is_its_class_and_its_config(void **state)
 		"connector.class", "C", "a", "b");
 }
 
+static void a_strimzi_worker_names_converters_and_brokers(void **state)
+{
+	ALL_ARE("kind: KafkaConnect\nspec:\n  bootstrapServers: k:9092\n  config:\n    group.id: "
+		"g\n"
+		"    key.converter: K\n    value.converter: V\n    value.converter.schemas.enable: "
+		"false\n"
+		"---\nkind: KafkaConnector\nspec:\n  class: C\n  config: {key.converter: L}\n",
+		"a KafkaConnector of Strimzi", "connector.class", "C", "bootstrap.servers",
+		"k:9092", "value.converter", "V", "value.converter.schemas.enable", "false",
+		"key.converter", "L");
+}
+
+static void what_yaml_merges_comes_first(void **state)
+{
+	ALL_ARE("x: &x {a: 1, b: 2}\nspec:\n  class: C\n  config: {b: 3, <<: *x}\n",
+		"a KafkaConnector of Strimzi", "connector.class", "C", "a", "1", "b", "2", "b",
+		"3");
+	refused("x: !Ref y\nspec: {class: C, config: {a: !Ref b}}\n",
+		"line 1: as YAML it cannot be read: a tag whose meaning is not known");
+	ALL_ARE("spec: {class: C, config: {a: !!str no}}\n", "a KafkaConnector of Strimzi",
+		"connector.class", "C", "a", "no");
+}
+
+static void a_flat_map_is_yaml_and_equal_signs_are_properties(void **state)
+{
+	ALL_ARE("connector.class: \"C\" # c\na: b # d\n", "a Kafka Connect connector's YAML",
+		"connector.class", "C", "a", "b");
+	ALL_ARE("connector.class=C\na: \"b\"\n", NULL, "connector.class", "C", "a", "\"b\"");
+	ALL_ARE("DEBEZIUM_SOURCE_A: b\nDEBEZIUM_SOURCE_C: d\n", "Debezium Server's environment",
+		"debezium.source.a", "b", "debezium.source.c", "d");
+}
+
+static void variables_win_over_the_file_of_the_server(void **state)
+{
+	ALL_ARE("data:\n  application.properties: |\n    debezium.source.connector.class=C\n---\n"
+		"env: [{name: DEBEZIUM_SOURCE_A, value: b}]\n",
+		"Debezium Server's properties", "debezium.source.connector.class", "C",
+		"debezium.source.a", "b");
+}
+
 /* The second is the one that routes. */
 static void of_several_connectors_the_only_router_is_taken(void **state)
 {
@@ -220,17 +263,37 @@ static void the_environment_of_debezium_server_is_its_properties(void **state)
 {
 	static const char form[] = "Debezium Server's environment";
 
-	ALL_ARE("# a\nexport DEBEZIUM_SOURCE_A_B=\"c \\\"d\\\" # e\"\nX=y\n"
+	ALL_ARE("# a\nexport DEBEZIUM_SOURCE_A_B=\"c \\\"d\\\" # e\"\nX=y\nDEBEZIUM_TRANSFORMS=o\n"
 		"DEBEZIUM_SINK_TYPE = 'no'\nDEBEZIUM_SINK_TYPE='k' # f\n#DEBEZIUM_X_Y=z\n"
-		"DEBEZIUM_FORMAT_KEY=a b  # c\n",
-		form, "debezium.source.a.b", "c \"d\" # e", "debezium.sink.type", "k",
-		"debezium.format.key", "a b");
+		"DEBEZIUM_FORMAT_KEY=a b  # c\ndebezium.format.value=l\n",
+		form, "debezium.source.a.b", "c \"d\" # e", "debezium.transforms", "o",
+		"debezium.sink.type", "k", "debezium.format.key", "a b", "debezium.format.value",
+		"l");
 	ALL_ARE("docker run -e DEBEZIUM_SOURCE_A=b -e 'DEBEZIUM_SOURCE_C=d e' "
 		"--env=DEBEZIUM_SOURCE_F=g \\\n"
-		"  --env DEBEZIUM_SOURCE_H=\"i $J\" x=y \\\n  -e debezium.sink.type=k -e "
-		"DEBEZIUM_SOURCE_L i\n",
+		"  --env DEBEZIUM_SOURCE_H=\"i \\\\. $J\" x=y \\\n  -e debezium.sink.type=k "
+		"-eDEBEZIUM_TRANSFORMS=o \\\n"
+		"-e DEBEZIUM_SOURCE_L i -e OTHER\n",
 		form, "debezium.source.a", "b", "debezium.source.c", "d e", "debezium.source.f",
-		"g", "debezium.source.h", "i $J", "debezium.sink.type", "k");
+		"g", "debezium.source.h", "i \\. $J", "debezium.sink.type", "k",
+		"debezium.transforms", "o", "debezium.source.l", "${from the environment}");
+	ALL_ARE("ENV DEBEZIUM_TRANSFORMS=o DEBEZIUM_SOURCE_A=\"b c\" \\\n  DEBEZIUM_SOURCE_D=e\n"
+		"DEBEZIUM_SOURCE_F=g \\\n  DEBEZIUM_SOURCE_H=i\nexport DEBEZIUM_SOURCE_J=k; export "
+		"DEBEZIUM_SOURCE_L=m\n",
+		form, "debezium.transforms", "o", "debezium.source.a", "b c", "debezium.source.d",
+		"e", "debezium.source.f", "g", "debezium.source.h", "i", "debezium.source.j", "k",
+		"debezium.source.l", "m");
+	refused("DEBEZIUM_TRANSFORMS=o\nDEBEZIUM_SOURCE_A='b\nc\n",
+		"line 2: a quotation mark is not closed");
+	refused("docker run -e DEBEZIUM_TRANSFORMS=o x\ndocker run -e DEBEZIUM_TRANSFORMS=p x\n",
+		"lines 1 and 2 set debezium.transforms to different values, as for two Debezium "
+		"Servers: "
+		"pass the environment of one");
+	/* Others' lines are none. */
+	ALL_ARE("DEBEZIUM_SOURCE_HOST=db\ncurl -d '{\"connector.class\": \"C\"}'",
+		"a Kafka Connect connector's JSON", "connector.class", "C");
+	ALL_ARE("debezium.source.plugin.name=pgoutput\nDEBEZIUM_SOURCE_A=b\n", NULL,
+		"debezium.source.plugin.name", "pgoutput", "DEBEZIUM_SOURCE_A", "b");
 	ALL_ARE("services:\n  s:\n    environment:\n      DEBEZIUM_SOURCE_A: $$${b}\n"
 		"      DEBEZIUM_SOURCE_C:\n      OTHER: d\n",
 		form, "debezium.source.a", "$${b}", "debezium.source.c", "${from the environment}");
@@ -243,9 +306,22 @@ static void the_environment_of_debezium_server_is_its_properties(void **state)
 		form, "debezium.source.a", "1", "debezium.source.b", "${from the environment}");
 	ALL_ARE("x: &x\n  DEBEZIUM_SOURCE_A: b\ny:\n  <<: *x\n  DEBEZIUM_SOURCE_C: d\n", form,
 		"debezium.source.a", "b", "debezium.source.c", "d");
-	refused("a:\n  DEBEZIUM_SOURCE_CONNECTOR_CLASS: C\nb:\n  DEBEZIUM_SOURCE_CONNECTOR_CLASS: "
-		"C\n",
-		"lines 2 and 4: two Debezium Servers; pass the environment of one");
+	ALL_ARE("x: &x {DEBEZIUM_SOURCE_A: b, DEBEZIUM_SOURCE_B: c}\ny:\n  <<: *x\n  "
+		"DEBEZIUM_SOURCE_A: d\n",
+		form, "debezium.source.a", "b", "debezium.source.b", "c", "debezium.source.a", "d");
+	ALL_ARE("{\"env\": [{\"name\": \"DEBEZIUM_SOURCE_A\", \"value\": \"1\"}]}", form,
+		"debezium.source.a", "1");
+	ALL_ARE("kind: Secret\ndata: {DEBEZIUM_SOURCE_DATABASE_USER: czNj}\n", form,
+		"debezium.source.database.user", "${from the environment}");
+	refused("a:\n  DEBEZIUM_SOURCE_SLOT_NAME: C\nb:\n  DEBEZIUM_SOURCE_SLOT_NAME: D\n",
+		"lines 2 and 4 set debezium.source.slot.name to different values, as for two "
+		"Debezium "
+		"Servers: pass the environment of one");
+	refused("x: &x {DEBEZIUM_SOURCE_A: b}\ny: {<<: *x, DEBEZIUM_SOURCE_C: d}\n"
+		"z: {<<: *x, DEBEZIUM_SOURCE_C: e}\n",
+		"lines 2 and 3 set debezium.source.c to different values, as for two Debezium "
+		"Servers: pass "
+		"the environment of one");
 }
 
 static void the_files_of_debezium_server_are_read_within_yaml(void **state)
@@ -274,14 +350,18 @@ static void json_within_a_script_is_read(void **state)
 		"it holds JSON with a backslash before each quote: pass the JSON alone, as it is "
 		"sent");
 	refused("curl -d '\n{\"connector.class\": 1,\n \"a\": $B}'",
-		"the JSON that begins in line 2 is cut short in line 3: a value is missing. Pass "
-		"the "
-		"JSON alone, as it is sent");
+		"the JSON that begins in line 2 cannot be read from line 3 on: a value is missing. "
+		"Pass the JSON alone, as it is sent");
+	refused("curl -d '{\"connector.class\": 1, \"a\": $B}'\ncurl -d '{\"connector.class\": "
+		"\"C\"}'",
+		"the JSON that begins in line 1 cannot be read from line 1 on: a value is missing. "
+		"Pass the JSON alone, as it is sent");
+	ALL_ARE("# {\"connector.class\": \"C\"}\nslot.name=e\n", NULL, "slot.name", "e");
 }
 
-#define NO_CONNECTOR                                                                               \
-	"it is YAML in which is no KafkaConnector, no connector.class, no DEBEZIUM_SOURCE_... of " \
-	"Debezium Server's environment, and no debezium: of its application.yaml"
+#define NO_CONNECTOR                                                               \
+	"it is YAML, but has no KafkaConnector, no connector.class, no variables " \
+	"DEBEZIUM_SOURCE_... and no debezium: as in Debezium Server's application.yaml"
 
 static void yaml_without_a_connector_is_refused(void **state)
 {
@@ -299,7 +379,8 @@ static void yaml_without_a_connector_is_refused(void **state)
 					      "text; it is a template: pass what "
 					      "is made of it, for example by `helm template`");
 	refused("a:\n  - &b [*b]\n",
-		"line 2: as YAML it cannot be read: an alias stands for nothing above it");
+		"line 2: as YAML it cannot be read: an alias stands for nothing above it, or for "
+		"what it is within");
 	for (size_t i = 0; i < 80; i++)
 		(void)strcat(deep, "[");
 	refused(deep, "line 2: as YAML it cannot be read: too much within each other");
@@ -395,6 +476,10 @@ int main(void)
 		   PLAIN(what_is_no_configuration_is_refused_with_its_line),
 		   PLAIN(a_connector_of_strimzi_is_its_class_and_its_config),
 		   PLAIN(of_several_connectors_the_only_router_is_taken),
+		   PLAIN(a_strimzi_worker_names_converters_and_brokers),
+		   PLAIN(what_yaml_merges_comes_first),
+		   PLAIN(a_flat_map_is_yaml_and_equal_signs_are_properties),
+		   PLAIN(variables_win_over_the_file_of_the_server),
 		   PLAIN(the_environment_of_debezium_server_is_its_properties),
 		   PLAIN(the_files_of_debezium_server_are_read_within_yaml),
 		   PLAIN(json_within_a_script_is_read), PLAIN(yaml_without_a_connector_is_refused),
