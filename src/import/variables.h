@@ -1,0 +1,34 @@
+/* Shared by the readers of Debezium Server's environment: one variable, and whose it is. */
+#ifndef WALPOST_SRC_IMPORT_VARIABLES_H
+#define WALPOST_SRC_IMPORT_VARIABLES_H
+
+#include "tree.h"
+
+struct wp_import_taker {
+	struct wp_import_properties *into;
+	struct wp_error *error;
+	size_t start; /* of `into`: what precedes is of a file */
+	bool is_compose;
+	bool has_dots;		     /* names with dots count */
+	struct wp_import_tree *tree; /* NULL: lines */
+};
+
+/* Is it debezium.source.NAME, or another name that Debezium Server reads? */
+bool wp_import_is_dotted(struct wp_span name);
+bool wp_import_is_variable(const struct wp_import_taker *t, struct wp_span name);
+/* NAME=value; false: it sets none. */
+bool wp_import_split_variable(const struct wp_import_taker *t, struct wp_span text,
+			      struct wp_span *ret_name, struct wp_span *ret_value);
+/*
+ * `value` null: it comes from elsewhere. `block`: where it stands, a map, a list or a command. WP_CONFIG:
+ * another block sets it to another value.
+ */
+enum wp_rc wp_import_take_variable(struct wp_import_taker *t, struct wp_span variable,
+				   struct wp_span value, unsigned line,
+				   unsigned block) WP_MUST_CHECK;
+/* Are those that were taken a Server's? */
+bool wp_import_has_server(const struct wp_import_taker *t);
+/* Of no Server they are none. Names the form. */
+void wp_import_settle(struct wp_import_taker *t);
+
+#endif
