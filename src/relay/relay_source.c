@@ -97,11 +97,16 @@ static bool is_hopeless(struct wp_relay *r, const struct wp_source_failure *f)
 
 /*
  * What is on its way can no more be confirmed to the server: not to be waited for, nor is the end
- * of a copy that has failed.
+ * of a copy that has failed. A stop from elsewhere has parted from the source already, and what it
+ * writes then is to be written.
  */
-static void leave_stream(struct wp_relay *r, struct wp_now now)
+static void halt(struct wp_relay *r, int exit_code, const char *name, const struct wp_error *error,
+		 struct wp_now now)
 {
-	if (r->machine.state == WP_DRAINING || r->machine.state == WP_FINISHING)
+	bool was_finishing = r->machine.state == WP_FINISHING;
+
+	wp_relay_halt(r, exit_code, name, error, now);
+	if (r->machine.state == WP_DRAINING || was_finishing)
 		wp_relay_handle(r, WP_LOST, now);
 }
 
@@ -135,14 +140,11 @@ static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct
 		return;
 	if (is_for_a_human(r, f)) {
 		r->stop.slot_lost = f->slot_lost;
-		wp_relay_halt(r, wp_relay_exit_code_of(f->reaction), "stream_refused", &f->error,
-			      now);
-		leave_stream(r, now);
+		halt(r, wp_relay_exit_code_of(f->reaction), "stream_refused", &f->error, now);
 		return;
 	}
 	if (is_hopeless(r, f)) {
-		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_stuck", &f->error, now);
-		leave_stream(r, now);
+		halt(r, WP_EXIT_HUMAN, "stream_stuck", &f->error, now);
 		return;
 	}
 	r->retry.reconnects += had_begun(r);

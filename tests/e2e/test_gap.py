@@ -46,6 +46,22 @@ def _refusal(relay):
     return error["reason"]
 
 
+def test_that_the_slot_is_gone_is_written_down_once(stage):
+    stage.create_topic()
+    stage.insert("1")
+    relay = stage.relay()
+    stage.wait_all_confirmed(relay=relay)
+    relay.stop()
+    stage.sql("SELECT pg_drop_replication_slot(%s)", (stage.slot,))
+    seen = len(relay.log())
+    relay.start()
+    assert relay.wait_exit() == 3, relay.log_tail()
+    assert [line["event"] for line in relay.log()[seen:] if line["level"] in ("warn", "error")
+            and line["event"] not in ("kafka_log", "stopped")] == ["stream_refused"], relay.log_tail()
+    ((trouble,),) = stage.sql("SELECT trouble FROM walpost.slot_checkpoint WHERE slot = %s", (stage.slot,))
+    assert f"there is no slot {stage.slot}" in trouble
+
+
 def _check(stage):
     file = stage.folder / "check.conf"
     file.write_text(config_text(stage.config()))
