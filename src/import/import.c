@@ -25,7 +25,6 @@ static const struct prefix server_prefixes[] = {
 	{ "debezium.format.", WP_IMPORT_FORMAT, 0 },
 	{ "debezium.sink.kafka.producer.", WP_IMPORT_PRODUCER, 0 },
 	{ "debezium.sink.", WP_IMPORT_SINK, 0 },
-	{ "debezium.", WP_IMPORT_CONNECTOR, 0 },
 	{ "", WP_IMPORT_OUTSIDE, 0 },
 };
 
@@ -100,6 +99,16 @@ static bool find_default(const char *reference, bool needs_hyphen, struct wp_spa
 	return ret->size > 0 && text[ret->size] == '}';
 }
 
+/* What everybody means in a replacement: the group of the standard expression. */
+static bool is_group(const char *key, const char *value)
+{
+	static const char end[] = ".route.topic.replacement";
+	size_t size = strlen(key);
+
+	return size > strlen(end) && strcmp(key + size - strlen(end), end) == 0 &&
+	       wp_import_begins(value, "${routedByValue}");
+}
+
 /*
  * Quarkus reads ${...} as a reference. As SmallRye Config 3.16 does it: a backslash before a dollar
  * sign is a dollar sign (ExpressionConfigSourceInterceptor), then two of these are one that stands
@@ -124,6 +133,8 @@ static void expand(struct wp_import_item *item, char *value, bool is_server)
 			value += end - value;
 			item->has_default = true;
 			continue;
+		} else if (is_server && is_group(item->key, value)) {
+			item->is_unescaped = true;
 		} else if (is_reference && is_server) {
 			item->elsewhere = true;
 		}
@@ -296,15 +307,6 @@ void wp_import_free(struct wp_import *import)
 	free(import);
 }
 
-size_t wp_import_changes(const struct wp_import *import)
-{
-	size_t changes = 0;
-
-	for (size_t i = 0; i < import->report.count; i++)
-		changes += wp_import_is_change(&import->report.entries[i]);
-	return changes;
-}
-
 void wp_import_print(const struct wp_import *import, FILE *out)
 {
 	wp_import_report_print(&import->report, out);
@@ -319,21 +321,79 @@ static const char *mark_of(const struct wp_import_entry *entry)
 	return entry->line.verdict == WP_IMPORT_FILL_IN ? "TO FILL IN" : NULL;
 }
 
-void wp_import_summary(const struct wp_import *import, FILE *out)
+/* Of another database or another sink nothing else matters; NULL: it is Postgres and Kafka. */
+static const struct wp_import_entry *find_verdict(const struct wp_import *import)
+{
+	for (size_t i = 0; i < import->report.count; i++)
+		if (import->report.entries[i].line.is_final)
+			return &import->report.entries[i];
+	return NULL;
+}
+
+size_t wp_import_changes(const struct wp_import *import)
+{
+	size_t changes = 0;
+
+	if (find_verdict(import) != NULL)
+		return 1;
+	for (size_t i = 0; i < import->report.count; i++)
+		changes += wp_import_is_change(&import->report.entries[i]);
+	return changes;
+}
+
+static void say(const struct wp_import_entry *entry, const char *about, FILE *out)
+{
+	const char *error = entry->refused != NULL ? entry->refused : entry->line.error;
+
+	(void)fprintf(out, "walpost: %s: ", mark_of(entry));
+	wp_display_print(out, wp_span_of(about));
+	(void)fputs(": ", out);
+	wp_display_print(out, wp_span_of(error == NULL ? "" : error));
+	(void)fputc('\n', out);
+}
+
+/* Those that are a change, or the others. */
+static void say_marked(const struct wp_import *import, bool changes, FILE *out)
 {
 	const char *about = "";
 
 	for (size_t i = 0; i < import->report.count; i++) {
 		const struct wp_import_entry *entry = &import->report.entries[i];
-		const char *error = entry->refused != NULL ? entry->refused : entry->line.error;
 
 		about = entry->line.about == NULL ? about : entry->line.about;
-		if (mark_of(entry) == NULL)
-			continue;
-		(void)fprintf(out, "walpost: %s: ", mark_of(entry));
-		wp_display_print(out, wp_span_of(about));
-		(void)fputs(": ", out);
-		wp_display_print(out, wp_span_of(error == NULL ? "" : error));
-		(void)fputc('\n', out);
+		if (mark_of(entry) != NULL && wp_import_is_change(entry) == changes)
+			say(entry, about, out);
 	}
+}
+
+static void say_numbers(const struct wp_import *import, FILE *out)
+{
+	size_t changes = wp_import_changes(import);
+	size_t others = 0;
+
+	for (size_t i = 0; i < import->report.count; i++)
+		others += mark_of(&import->report.entries[i]) != NULL &&
+			  !wp_import_is_change(&import->report.entries[i]);
+	if (changes > 0)
+		(void)fprintf(
+			out,
+			"walpost: %zu to judge, marked CHECK or NOT SUPPORTED, because consumers "
+			"may see a difference; %zu to fill in\n",
+			changes, others);
+	else if (others > 0)
+		(void)fprintf(out, "walpost: consumers see no difference; %zu to fill in\n",
+			      others);
+}
+
+void wp_import_summary(const struct wp_import *import, FILE *out)
+{
+	const struct wp_import_entry *verdict = find_verdict(import);
+
+	if (verdict != NULL) {
+		say(verdict, verdict->line.about, out);
+		return;
+	}
+	say_numbers(import, out);
+	say_marked(import, true, out);
+	say_marked(import, false, out);
 }

@@ -227,9 +227,11 @@ static void check_class(struct wp_translation *t)
 		wp_import_say(t, POSTGRES, item, WP_IMPORT_UNSUPPORTED,
 			      "it is not " CONNECTOR
 			      ", and walpost does not support other classes of that name");
-	else
+	else {
 		wp_import_say(t, POSTGRES, item, WP_IMPORT_UNSUPPORTED,
 			      "walpost supports only Postgres");
+		wp_import_end(t);
+	}
 }
 
 void wp_import_postgres(struct wp_translation *t)

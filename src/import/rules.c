@@ -286,6 +286,12 @@ static void say_option(struct wp_translation *t, struct wp_import_item *item)
 static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
 {
 	item->concealed = true;
+	if (item->kind == WP_IMPORT_OUTSIDE && t->is_server) {
+		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
+			      "Debezium Server does not read it: its names begin with "
+			      "debezium.source., sink., format., transforms or predicates");
+		return;
+	}
 	wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
 		      "it is unknown to walpost, and so is the effect of omitting it");
 }
@@ -328,6 +334,9 @@ static void say_rule(struct wp_translation *t, const struct rule *rule, struct w
 
 	item->concealed = is_family(rule);
 	wp_import_say(t, WP_IMPORT_REST, item, verdict, "%s", rule->error);
+	if (rule->kind == WP_IMPORT_SINK && strcmp(rule->key, "type") == 0 &&
+	    verdict == WP_IMPORT_UNSUPPORTED)
+		wp_import_end(t);
 }
 
 static void say_custom(struct wp_translation *t, struct wp_import_item *item)

@@ -215,7 +215,12 @@ void wp_import_say(struct wp_translation *t, const char *section, struct wp_impo
 
 	if (item->value != NULL && !item->concealed)
 		line.shown = value_shown(item, value);
-	if ((item->elsewhere || item->has_default) && verdict == WP_IMPORT_TRANSLATED) {
+	if (item->is_unescaped && !item->elsewhere && verdict == WP_IMPORT_TRANSLATED) {
+		line.verdict = WP_IMPORT_CHECK;
+		error = "Debezium Server looks for a variable of this name, and does not start "
+			"without "
+			"it: taken for the group, as $${routedByValue}";
+	} else if ((item->elsewhere || item->has_default) && verdict == WP_IMPORT_TRANSLATED) {
 		line.verdict =
 			wp_import_begins(section, "outbox") ? WP_IMPORT_CHECK : WP_IMPORT_FILL_IN;
 		error = item->elsewhere ? "its value is defined elsewhere, entirely or in part: "
@@ -238,6 +243,12 @@ void wp_import_note(struct wp_translation *t, const char *section, const char *a
 	va_start(arguments, error);
 	add(t, &line, error, arguments);
 	va_end(arguments);
+}
+
+void wp_import_end(struct wp_translation *t)
+{
+	if (t->report->count > 0)
+		t->report->entries[t->report->count - 1].line.is_final = true;
 }
 
 /* A line of the file drops outer spaces, and ends at a line's end. */

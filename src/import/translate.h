@@ -40,6 +40,7 @@ struct wp_import_line {
 	const char *error; /* a sentence; NULL: the setting says it all */
 	const char *key;   /* of the setting, without its section; NULL: there is none */
 	const char *value; /* its value, as it is to be read */
+	bool is_final;	   /* nothing else matters then: it is not for walpost */
 };
 
 struct wp_import_entry {
@@ -94,11 +95,12 @@ struct wp_import_item {
 	unsigned line;
 	enum wp_import_kind kind;
 	bool taken;
-	bool renamed;	  /* `key` is its newer name */
-	bool elsewhere;	  /* its value, or a part: a placeholder, which somebody fills in */
-	bool has_default; /* `value` has what stands in ${NAME:default} */
-	bool beside;	  /* "config", in the object around it */
-	bool concealed;	  /* its value is not shown: it could be anything, a secret too */
+	bool renamed;	   /* `key` is its newer name */
+	bool elsewhere;	   /* its value, or a part: a placeholder, which somebody fills in */
+	bool is_unescaped; /* ${routedByValue}, which Debezium Server takes for a variable */
+	bool has_default;  /* `value` has what stands in ${NAME:default} */
+	bool beside;	   /* "config", in the object around it */
+	bool concealed;	   /* its value is not shown: it could be anything, a secret too */
 };
 
 enum wp_import_form { WP_IMPORT_RAW, WP_IMPORT_JSON, WP_IMPORT_JSON_SCHEMA, WP_IMPORT_OTHER };
@@ -180,6 +182,8 @@ void wp_import_say(struct wp_translation *t, const char *section, struct wp_impo
 /* Of what is not there, or not a property. */
 void wp_import_note(struct wp_translation *t, const char *section, const char *about,
 		    enum wp_import_verdict verdict, const char *error, ...) WP_PRINTF(5, 6);
+/* What was said last is that this is not for walpost at all. */
+void wp_import_end(struct wp_translation *t);
 /* A setting, below what was said last; one that no line of a file can hold is said instead. */
 void wp_import_set(struct wp_translation *t, const char *section, const char *key,
 		   const char *value);

@@ -730,7 +730,7 @@ static void debezium_server_has_ways_of_its_own(void **state)
 	same(SERVER "debezium.transforms.o.route.topic.replacement=$${routedByValue}.e\n",
 	     "\ntopic.replacement = ${routedByValue}.e\n");
 	changed(SERVER "debezium.transforms.o.route.topic.replacement=${routedByValue}.e\n", 1,
-		"#   CHECK: its value is defined elsewhere, entirely or in part");
+		"#   CHECK: Debezium Server looks for a variable of this name");
 	same(SERVER "debezium.source.database.hostname=${DB_HOST}\n", "#   TO FILL IN: its value");
 	without(SERVER "debezium.transforms.o.table.field.event.timestamp=ts\n",
 		"\ncolumn.timestamp =");
@@ -747,6 +747,50 @@ static void debezium_server_has_ways_of_its_own(void **state)
 		"it replaces Debezium Server's converter for json and others");
 }
 
+static void what_debezium_server_does_not_read_is_dropped(void **state)
+{
+	same(SERVER
+	     "value.converter=x\ndebezium.value.converter=y\ndebezium.connector.postgres=DEBUG\n",
+	     "dropped: Debezium Server does not read it");
+}
+
+static void summary_is(const char *text, const char *wanted)
+{
+	struct output o = import(text);
+
+	CHECK_TEXT(o.summary, wanted);
+	output_release(&o);
+}
+
+static void the_report_says_first_how_many_are_to_be_judged(void **state)
+{
+	summary_is(
+		WHOLE "nobody.knows=1\nbootstrap.servers=k:9092\ndatabase.user=$USER\n",
+		"walpost: 1 to judge, marked CHECK or NOT SUPPORTED, because consumers may see a "
+		"difference; 1 to fill in\n"
+		"walpost: NOT SUPPORTED: nobody.knows: it is unknown to walpost, and so is the "
+		"effect of "
+		"omitting it\n"
+		"walpost: TO FILL IN: database.user: its value is defined elsewhere, entirely or "
+		"in part: "
+		"replace the placeholder\n");
+	summary_is(WHOLE "bootstrap.servers=k:9092\ndatabase.user=$USER\n",
+		   "walpost: consumers see no difference; 1 to fill in\n"
+		   "walpost: TO FILL IN: database.user: its value is defined elsewhere, entirely "
+		   "or in part: "
+		   "replace the placeholder\n");
+	summary_is(WHOLE "bootstrap.servers=k:9092\n", "");
+}
+
+static void of_another_database_or_sink_nothing_else_is_said(void **state)
+{
+	summary_is(WHOLE
+		   "nobody.knows=1\nconnector.class=io.debezium.connector.mysql.MySqlConnector\n",
+		   "walpost: NOT SUPPORTED: connector.class: walpost supports only Postgres\n");
+	summary_is(SERVER "debezium.sink.type=pulsar\ndebezium.sink.pulsar.x=1\n",
+		   "walpost: NOT SUPPORTED: debezium.sink.type: walpost writes to Kafka\n");
+}
+
 #define REPLACEMENT SERVER "debezium.transforms.o.route.topic.replacement="
 
 /* Each compared with smallrye-config 3.16, which Debezium Server 3.6 has. */
@@ -757,7 +801,8 @@ static void a_dollar_sign_is_escaped_in_two_ways(void **state)
 	same(REPLACEMENT "e.$$1\n", "\ntopic.replacement = e.$1\n");
 	same(SERVER "debezium.transforms.o.route.topic.regex=(?<routedByValue>.\\\\..*)\\\\$\n",
 	     "\ntopic.regex = (?<routedByValue>.\\..*)$\n");
-	changed(REPLACEMENT "\\${routedByValue}.e\n", 1, "defined elsewhere");
+	changed(REPLACEMENT "\\${routedByValue}.e\n", 1, "looks for a variable of this name");
+	changed(REPLACEMENT "${other}.e\n", 2, "defined elsewhere");
 	changed(REPLACEMENT "$$${routedByValue}.e\n", 2, "defined elsewhere");
 	changed(REPLACEMENT "\\\\$${routedByValue}.e\n", 2, "defined elsewhere");
 	changed(SERVER "debezium.source.topic.prefix=${WHAT}\n", 1, "defined elsewhere");
@@ -1303,6 +1348,9 @@ int main(void)
 		PLAIN(topics_that_connect_made_are_to_be_looked_at),
 		PLAIN(an_alias_that_comes_twice_counts_once),
 		PLAIN(debezium_server_has_ways_of_its_own),
+		PLAIN(what_debezium_server_does_not_read_is_dropped),
+		PLAIN(the_report_says_first_how_many_are_to_be_judged),
+		PLAIN(of_another_database_or_sink_nothing_else_is_said),
 		PLAIN(a_dollar_sign_is_escaped_in_two_ways), PLAIN(secrets_are_not_printed),
 		PLAIN(what_a_line_cannot_hold_is_no_setting),
 		PLAIN(repetitions_and_nothing_are_told),
