@@ -104,7 +104,7 @@ static bool opens(const struct line *line)
 	return true;
 }
 
-bool wp_import_looks_like_yaml(struct wp_span text)
+enum wp_import_yaml wp_import_looks_like_yaml(struct wp_span text)
 {
 	struct line above = { .size = 0 };
 	bool has_sign = false;
@@ -116,11 +116,13 @@ bool wp_import_looks_like_yaml(struct wp_span text)
 		if (line.size == 0)
 			continue;
 		if (is_property(&line))
-			return false;
+			return WP_IMPORT_NO_YAML;
 		has_sign = has_sign || is_dashes(&line) || has_quoted_value(&line) ||
 			   (opens(&above) && (line.indent > above.indent || *line.text == '-'));
 		is_all_flat = is_all_flat && is_flat(&line);
 		above = line;
 	}
-	return has_sign || (is_all_flat && above.size > 0);
+	if (has_sign)
+		return WP_IMPORT_YAML;
+	return is_all_flat && above.size > 0 ? WP_IMPORT_MAYBE_YAML : WP_IMPORT_NO_YAML;
 }

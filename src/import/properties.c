@@ -92,20 +92,21 @@ static enum wp_rc read_all(struct wp_span text, struct wp_import_properties *p,
 			   struct wp_error *error)
 {
 	struct wp_error why = { "" };
-	bool is_yaml = false;
+	enum wp_import_yaml yaml = WP_IMPORT_NO_YAML;
 	enum wp_rc rc;
 
 	if (wp_import_looks_like_json(text))
 		return read_json(text, p, error);
 	rc = wp_import_read_variables(text, p, error);
 	if (rc == WP_OK && p->count == 0) {
-		is_yaml = wp_import_looks_like_yaml(text);
-		rc = is_yaml ? read_yaml(text, p, &why, error) : WP_OK;
+		yaml = wp_import_looks_like_yaml(text);
+		rc = yaml == WP_IMPORT_NO_YAML ? WP_OK : read_yaml(text, p, &why, error);
 	}
 	if (rc == WP_OK && p->count == 0)
 		rc = wp_import_read_embedded(text, p, error);
 	if (rc == WP_OK && p->count == 0)
-		rc = is_yaml ? refuse_yaml(&why, error) : wp_import_read_java(text, 1, p, error);
+		rc = yaml == WP_IMPORT_YAML ? refuse_yaml(&why, error)
+					    : wp_import_read_java(text, 1, p, error);
 	return rc;
 }
 

@@ -22,8 +22,9 @@ bool wp_import_looks_like_json(struct wp_span text);
 /* Appends the text with blanks in place of comments: lines stay where they are. WP_CONFIG, WP_NOMEM. */
 enum wp_rc wp_import_blank_comments(struct wp_span text, struct wp_buffer *into,
 				    struct wp_error *error) WP_MUST_CHECK;
-/* Has it what .properties never have? */
-bool wp_import_looks_like_yaml(struct wp_span text);
+/* YAML: it has what .properties never have. Maybe: it is as good as either. */
+enum wp_import_yaml { WP_IMPORT_NO_YAML, WP_IMPORT_MAYBE_YAML, WP_IMPORT_YAML };
+enum wp_import_yaml wp_import_looks_like_yaml(struct wp_span text);
 
 /* A .properties file; `line` is the number of its first line. */
 enum wp_rc wp_import_read_java(struct wp_span text, unsigned line, struct wp_import_properties *p,

@@ -215,8 +215,8 @@ static void what_yaml_merges_comes_first(void **state)
 	ALL_ARE("x: &x {a: 1, b: 2}\nspec:\n  class: C\n  config: {b: 3, <<: *x}\n",
 		"a KafkaConnector of Strimzi", "connector.class", "C", "a", "1", "b", "2", "b",
 		"3");
-	refused("x: !Ref y\nspec: {class: C, config: {a: !Ref b}}\n",
-		"line 1: as YAML it cannot be read: a tag whose meaning is not known");
+	refused("---\nx: !Ref y\nspec: {class: C, config: {a: !Ref b}}\n",
+		"line 2: as YAML it cannot be read: a tag whose meaning is not known");
 	ALL_ARE("spec: {class: C, config: {a: !!str no}}\n", "a KafkaConnector of Strimzi",
 		"connector.class", "C", "a", "no");
 }
@@ -226,6 +226,8 @@ static void a_flat_map_is_yaml_and_equal_signs_are_properties(void **state)
 	ALL_ARE("connector.class: \"C\" # c\na: b # d\n", "a Kafka Connect connector's YAML",
 		"connector.class", "C", "a", "b");
 	ALL_ARE("connector.class=C\na: \"b\"\n", NULL, "connector.class", "C", "a", "\"b\"");
+	ALL_ARE("connector.class: C\na: [b: c]+\n", NULL, "connector.class", "C", "a", "[b: c]+");
+	ALL_ARE("a: b # c\n", NULL, "a", "b # c");
 	ALL_ARE("DEBEZIUM_SOURCE_A: b\nDEBEZIUM_SOURCE_C: d\n", "Debezium Server's environment",
 		"debezium.source.a", "b", "debezium.source.c", "d");
 }
