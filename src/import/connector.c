@@ -5,6 +5,7 @@
 #include "tree.h"
 
 #define CONNECTORS_MAX 16
+#define MERGES_MAX 16 /* within each other */
 #define NAMES_SIZE 256
 
 enum form {
@@ -25,9 +26,10 @@ struct finder {
 	struct wp_import_properties *into;
 	struct wp_error *error;
 	struct connector found[CONNECTORS_MAX];
-	size_t count;				  /* may be more than CONNECTORS_MAX */
-	const struct wp_import_node *of_operator; /* a DebeziumServer; NULL: none */
-	const struct wp_import_node *worker;	  /* spec of a KafkaConnect; NULL: none */
+	size_t count;					      /* may be more than CONNECTORS_MAX */
+	const struct wp_import_node *of_operator;	      /* a DebeziumServer; NULL: none */
+	const struct wp_import_node *workers[CONNECTORS_MAX]; /* each a KafkaConnect */
+	size_t worker_count;
 };
 
 static bool is_object(const struct wp_import_node *node)
@@ -71,7 +73,8 @@ static bool look_at(struct finder *f, const struct wp_import_node *node)
 		return true;
 	}
 	if (kind != NULL && strcmp(kind, "KafkaConnect") == 0) {
-		f->worker = wp_import_member(f->tree, node, "spec");
+		if (f->worker_count < CONNECTORS_MAX)
+			f->workers[f->worker_count++] = node;
 		return true;
 	}
 	if (is_object(config) && has_text(f, node, "class"))
@@ -192,16 +195,21 @@ static enum wp_rc add_own(struct finder *f, const struct wp_import_node *object)
 }
 
 /* What YAML's merge key takes over comes first, so that the object's own values count. */
-static enum wp_rc add_members(struct finder *f, const struct wp_import_node *object)
+static enum wp_rc add_members(struct finder *f, const struct wp_import_node *object, unsigned depth)
 {
+	const struct wp_import_node *nodes = f->tree->nodes;
 	const struct wp_import_node *merged = wp_import_member(f->tree, object, "<<");
 	enum wp_rc rc = WP_OK;
 
-	if (merged != NULL && merged->kind != WP_IMPORT_OBJECT)
-		return wp_error_set(f->error, WP_CONFIG,
-				    "line %u: << with more than one map is not read", merged->line);
-	if (merged != NULL)
-		rc = add_own(f, merged);
+	if (merged == NULL)
+		return add_own(f, object);
+	if (merged->kind == WP_IMPORT_LIST && merged->first != WP_IMPORT_NO_NODE &&
+	    nodes[merged->first].next == WP_IMPORT_NO_NODE)
+		merged = &nodes[merged->first];
+	if (merged->kind != WP_IMPORT_OBJECT || depth == 0)
+		return wp_error_set(f->error, WP_CONFIG, "line %u: << is read with one map only",
+				    merged->line);
+	rc = add_members(f, merged, depth - 1);
 	return rc == WP_OK ? add_own(f, object) : rc;
 }
 
@@ -211,37 +219,74 @@ static enum wp_rc add_connector(struct finder *f, const struct connector *connec
 	enum wp_rc rc = WP_OK;
 
 	if (connector->around == NULL)
-		return add_members(f, connector->node);
+		return add_members(f, connector->node, MERGES_MAX);
 	for (wp_import_node_index i = connector->around->first;
 	     i != WP_IMPORT_NO_NODE && rc == WP_OK; i = nodes[i].next)
-		rc = &nodes[i] == connector->node ? add_members(f, &nodes[i])
+		rc = &nodes[i] == connector->node ? add_members(f, &nodes[i], MERGES_MAX)
 						  : add(f, nodes[i].name, &nodes[i], true);
 	return rc;
 }
 
-/* What the Connect worker decides where the connector names no converter. */
-static enum wp_rc add_worker(struct finder *f, const struct wp_import_node *config)
+/* NULL: not known which it is. */
+static const struct wp_import_node *find_worker(const struct finder *f,
+						const struct connector *connector)
+{
+	const struct wp_import_node *resource = &f->tree->nodes[connector->around->parent];
+	const struct wp_import_node *metadata = wp_import_member(f->tree, resource, "metadata");
+	const struct wp_import_node *labels =
+		metadata == NULL ? NULL : wp_import_member(f->tree, metadata, "labels");
+	const char *cluster =
+		labels == NULL ? NULL
+			       : wp_import_member_text(f->tree, labels, "strimzi.io/cluster");
+
+	for (size_t i = 0; i < f->worker_count && cluster != NULL; i++) {
+		const struct wp_import_node *own =
+			wp_import_member(f->tree, f->workers[i], "metadata");
+		const char *name = own == NULL ? NULL : wp_import_member_text(f->tree, own, "name");
+
+		if (name != NULL && strcmp(name, cluster) == 0)
+			return wp_import_member(f->tree, f->workers[i], "spec");
+	}
+	return cluster == NULL && f->worker_count == 1
+		       ? wp_import_member(f->tree, f->workers[0], "spec")
+		       : NULL;
+}
+
+/* The worker's producer, and its converters where the connector names none. */
+static bool counts(const struct finder *f, const struct wp_import_node *config, const char *name)
 {
 	static const char *const converters[] = { "key.converter", "value.converter",
 						  "header.converter" };
-	const struct wp_import_node *brokers =
-		wp_import_member(f->tree, f->worker, "bootstrapServers");
-	const struct wp_import_node *worker = wp_import_member(f->tree, f->worker, "config");
-	const struct wp_import_node *nodes = f->tree->nodes;
-	enum wp_rc rc = brokers == NULL ? WP_OK : add(f, "bootstrap.servers", brokers, false);
 
-	for (size_t i = 0; i < sizeof(converters) / sizeof(converters[0]) && is_object(worker);
-	     i++) {
+	for (size_t i = 0; i < sizeof(converters) / sizeof(converters[0]); i++) {
 		size_t size = strlen(converters[i]);
 
-		if (has_text(f, config, converters[i]))
-			continue;
-		for (wp_import_node_index j = worker->first; j != WP_IMPORT_NO_NODE && rc == WP_OK;
-		     j = nodes[j].next)
-			if (strncmp(nodes[j].name, converters[i], size) == 0 &&
-			    (nodes[j].name[size] == '\0' || nodes[j].name[size] == '.'))
-				rc = add(f, nodes[j].name, &nodes[j], false);
+		if (strncmp(name, converters[i], size) == 0 &&
+		    (name[size] == '\0' || name[size] == '.'))
+			return !has_text(f, config, converters[i]);
 	}
+	return strncmp(name, "producer.", strlen("producer.")) == 0;
+}
+
+/* Brokers that want a login, or TLS, are left to be filled in with it. */
+static enum wp_rc add_worker(struct finder *f, const struct wp_import_node *worker,
+			     const struct wp_import_node *config)
+{
+	const struct wp_import_node *brokers =
+		wp_import_member(f->tree, worker, "bootstrapServers");
+	const struct wp_import_node *own = wp_import_member(f->tree, worker, "config");
+	const struct wp_import_node *nodes = f->tree->nodes;
+	enum wp_rc rc = WP_OK;
+
+	if (brokers != NULL && wp_import_member(f->tree, worker, "tls") == NULL &&
+	    wp_import_member(f->tree, worker, "authentication") == NULL)
+		rc = add(f, "bootstrap.servers", brokers, false);
+	if (!is_object(own))
+		return rc;
+	for (wp_import_node_index i = own->first; i != WP_IMPORT_NO_NODE && rc == WP_OK;
+	     i = nodes[i].next)
+		if (counts(f, config, nodes[i].name))
+			rc = add(f, nodes[i].name, &nodes[i], false);
 	return rc;
 }
 
@@ -251,13 +296,14 @@ static enum wp_rc add_resource(struct finder *f, const struct connector *connect
 	const struct wp_import_node *class = wp_import_member(f->tree, connector->around, "class");
 	const struct wp_import_node *tasks =
 		wp_import_member(f->tree, connector->around, "tasksMax");
+	const struct wp_import_node *worker = find_worker(f, connector);
 	enum wp_rc rc = add(f, "connector.class", class, false);
 
 	if (rc == WP_OK && tasks != NULL)
 		rc = add(f, "tasks.max", tasks, false);
-	if (rc == WP_OK && f->worker != NULL)
-		rc = add_worker(f, connector->node);
-	return rc == WP_OK ? add_members(f, connector->node) : rc;
+	if (rc == WP_OK && worker != NULL)
+		rc = add_worker(f, worker, connector->node);
+	return rc == WP_OK ? add_members(f, connector->node, MERGES_MAX) : rc;
 }
 
 /* debezium.source.plugin.name of the names above each other; ~ is what has names below it, too. */
@@ -286,24 +332,62 @@ static enum wp_rc add_joined(struct finder *f, const struct wp_import_walk *walk
 	return rc == WP_OK ? add(f, name, leaf, false) : rc;
 }
 
-static enum wp_rc add_server(struct finder *f, const struct connector *connector)
+/* Is there a merge key on the way? */
+static bool is_merged(const struct finder *f, const struct wp_import_walk *walk, size_t base)
+{
+	for (size_t i = base; i < walk->depth; i++)
+		if (is_merge(&f->tree->nodes[walk->path[i]]))
+			return true;
+	return false;
+}
+
+static enum wp_rc add_leaves(struct finder *f, const struct connector *connector, bool merged)
 {
 	struct wp_import_walk walk;
 	const struct wp_import_node *node;
-	size_t base = 0;
 	enum wp_rc rc = WP_OK;
 
 	wp_import_walk_init(&walk);
 	do
 		node = wp_import_walk_next(&walk, f->tree);
 	while (node != NULL && node != connector->node);
-	base = walk.depth;
+	size_t base = walk.depth;
 	for (node = wp_import_walk_next(&walk, f->tree);
 	     node != NULL && walk.depth > base && rc == WP_OK;
 	     node = wp_import_walk_next(&walk, f->tree))
-		if (node->kind != WP_IMPORT_OBJECT)
+		if (node->kind != WP_IMPORT_OBJECT && is_merged(f, &walk, base) == merged)
 			rc = add_joined(f, &walk, base - 1, node);
+	return rc == WP_OK && walk.is_cut ? wp_import_refuse_cut(f->error) : rc;
+}
+
+/* Quarkus's profiles beside it, "%prod": their values may count, and are not read. */
+static enum wp_rc add_profiles(struct finder *f, const struct connector *connector)
+{
+	const struct wp_import_node *nodes = f->tree->nodes;
+	enum wp_rc rc = WP_OK;
+
+	for (wp_import_node_index i = nodes[connector->node->parent].first;
+	     i != WP_IMPORT_NO_NODE && rc == WP_OK; i = nodes[i].next) {
+		struct wp_import_property property = { .name = nodes[i].name,
+						       .line = nodes[i].line };
+
+		if (nodes[i].name == NULL || nodes[i].name[0] != '%')
+			continue;
+		rc = wp_import_copy_text(f->into, wp_span_of(""), nodes[i].line, &property.value,
+					 f->error);
+		if (rc == WP_OK)
+			rc = wp_import_add(f->into, &property, f->error);
+	}
 	return rc;
+}
+
+static enum wp_rc add_server(struct finder *f, const struct connector *connector)
+{
+	enum wp_rc rc = add_leaves(f, connector, true);
+
+	if (rc == WP_OK)
+		rc = add_leaves(f, connector, false);
+	return rc == WP_OK ? add_profiles(f, connector) : rc;
 }
 
 static enum wp_rc take(struct finder *f, const struct connector *connector)

@@ -1,7 +1,7 @@
 /*
  * YAML is told from .properties by what these never have: a line of three dashes, a name with nothing
  * behind its colon and deeper indented lines or a list below it, or a value in quotes behind a colon.
- * Lines of names with an equal sign tell that it is none.
+ * Lines of names with an equal sign tell that it is none, unless a resource of Kubernetes is among them.
  */
 #include <string.h>
 
@@ -66,6 +66,18 @@ static bool is_property(const struct line *line)
 	return size > 0 && at < line->size && line->text[at] == '=';
 }
 
+/* Of a resource of Kubernetes. */
+static bool is_kind(const struct line *line)
+{
+	static const char *const starts[] = { "kind: ", "apiVersion: " };
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (line->size > strlen(starts[i]) &&
+		    memcmp(line->text, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
+}
+
 /* name: value, without what only one of the two forms has */
 static bool is_flat(const struct line *line)
 {
@@ -109,19 +121,23 @@ enum wp_import_yaml wp_import_looks_like_yaml(struct wp_span text)
 	struct line above = { .size = 0 };
 	bool has_sign = false;
 	bool is_all_flat = true;
+	bool has_property = false;
+	bool has_kind = false;
 
 	while (text.size > 0) {
 		struct line line = next_line(&text);
 
 		if (line.size == 0)
 			continue;
-		if (is_property(&line))
-			return WP_IMPORT_NO_YAML;
+		has_property = has_property || is_property(&line);
+		has_kind = has_kind || is_kind(&line);
 		has_sign = has_sign || is_dashes(&line) || has_quoted_value(&line) ||
 			   (opens(&above) && (line.indent > above.indent || *line.text == '-'));
 		is_all_flat = is_all_flat && is_flat(&line);
 		above = line;
 	}
+	if (has_property && !has_kind)
+		return WP_IMPORT_NO_YAML;
 	if (has_sign)
 		return WP_IMPORT_YAML;
 	return is_all_flat && above.size > 0 ? WP_IMPORT_MAYBE_YAML : WP_IMPORT_NO_YAML;

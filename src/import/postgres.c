@@ -220,7 +220,9 @@ static void check_class(struct wp_translation *t)
 			       "it was assumed to be " CONNECTOR);
 		return;
 	}
-	if (wp_import_is_class(item->value, CONNECTOR))
+	if (item->elsewhere)
+		wp_import_say(t, POSTGRES, item, WP_IMPORT_TRANSLATED, NULL);
+	else if (wp_import_is_class(item->value, CONNECTOR))
 		wp_import_say(t, POSTGRES, item, WP_IMPORT_DROPPED,
 			      "walpost supports only Postgres");
 	else if (wp_import_is_namesake(item->value, CONNECTOR))

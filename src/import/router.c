@@ -65,11 +65,15 @@ static void say_old_options(struct wp_translation *t, const char *alias)
 		struct wp_import_item *item =
 			wp_import_option(t, "transforms", alias, old_options[i][1]);
 
-		if (item != NULL && !item->taken)
+		if (item == NULL || item->taken)
+			continue;
+		if (find(t, alias, old_options[i][0]) != NULL)
 			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
-				      "%s is its newer name, which takes precedence; 2.0 and later "
-				      "have no other",
+				      "%s is its newer name, which takes precedence",
 				      old_options[i][0]);
+		else
+			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
+				      "Debezium 2.0 and later have no such option");
 	}
 }
 

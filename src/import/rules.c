@@ -55,7 +55,7 @@ static const struct rule rules[] = {
 	{ C, "slot.seek.to.known.offset.on.start", NEVER, NULL, progress },
 	{ C, "topic.creation.enable", NEVER, NULL, worker },
 	{ C, "topic.creation.default.partitions", MAYBE, "-1", topics },
-	{ C, "topic.creation.default.*", NEVER, NULL,
+	{ C, "topic.creation.default.replication.factor", NEVER, NULL,
 	  "it belongs to topics that Kafka Connect creates; walpost leaves that to the broker" },
 	{ C, "topic.creation.*", MAYBE, NULL, topics },
 	{ C, "group.id", NEVER, NULL, worker },
@@ -283,10 +283,16 @@ static void say_option(struct wp_translation *t, struct wp_import_item *item)
 			      "walpost does not support this option of a transform");
 }
 
+/* Profiles, and what names further files: what they set may count. */
+static bool is_of_quarkus(const char *name)
+{
+	return name[0] == '%' || name[0] == '_' || wp_import_begins(name, "smallrye.");
+}
+
 static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
 {
 	item->concealed = true;
-	if (item->kind == WP_IMPORT_OUTSIDE && t->is_server) {
+	if (item->kind == WP_IMPORT_OUTSIDE && t->is_server && !is_of_quarkus(item->name)) {
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 			      "Debezium Server does not read it: its names begin with "
 			      "debezium.source., sink., format., transforms or predicates");
@@ -324,6 +330,11 @@ static void say_typed(struct wp_translation *t, const struct rule *rule,
 			      keys, rule->error);
 }
 
+static bool is_sink_type(const struct rule *rule)
+{
+	return rule->kind == WP_IMPORT_SINK && strcmp(rule->key, "type") == 0;
+}
+
 static void say_rule(struct wp_translation *t, const struct rule *rule, struct wp_import_item *item)
 {
 	bool may = rule->when == MAYBE &&
@@ -333,9 +344,12 @@ static void say_rule(struct wp_translation *t, const struct rule *rule, struct w
 								  : WP_IMPORT_DROPPED;
 
 	item->concealed = is_family(rule);
+	if (is_sink_type(rule) && item->elsewhere) {
+		wp_import_say(t, "kafka", item, WP_IMPORT_TRANSLATED, NULL);
+		return;
+	}
 	wp_import_say(t, WP_IMPORT_REST, item, verdict, "%s", rule->error);
-	if (rule->kind == WP_IMPORT_SINK && strcmp(rule->key, "type") == 0 &&
-	    verdict == WP_IMPORT_UNSUPPORTED)
+	if (is_sink_type(rule) && verdict == WP_IMPORT_UNSUPPORTED)
 		wp_import_end(t);
 }
 

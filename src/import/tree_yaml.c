@@ -98,7 +98,7 @@ static enum wp_rc add(struct reader *r, const yaml_mark_t *mark, const char *anc
 	return wp_import_tree_add(r->tree, node, ret, r->error);
 }
 
-/* !Ref and others mean something to the tool that they are for. */
+/* !Ref, !vault and others mean something to the tool that they are for. */
 static bool is_unknown(const yaml_char_t *tag)
 {
 	return tag[0] == '!' && tag[1] != '\0';
@@ -118,9 +118,9 @@ static enum wp_rc add_scalar(struct reader *r, const yaml_event_t *event)
 	if (is_map(r) && r->names[r->depth - 1] == NULL)
 		return keep(r, text, &event->start_mark, &r->names[r->depth - 1]);
 	if (event->data.scalar.tag != NULL && is_unknown(event->data.scalar.tag))
-		return refuse(r, &event->start_mark, "a tag whose meaning is not known");
-	if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-	    event->data.scalar.plain_implicit)
+		text = wp_span_of("${a YAML tag}"); /* a placeholder, which is marked */
+	else if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+		 event->data.scalar.plain_implicit)
 		node.kind = resolve(&text);
 	if (node.kind == WP_IMPORT_TEXT) {
 		rc = keep(r, text, &event->start_mark, &node.text);

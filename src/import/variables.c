@@ -13,6 +13,7 @@
 
 #define FORM "Debezium Server's environment"
 #define SOURCE "debezium.source."
+#define MERGES_MAX 16 /* within each other */
 /* What is given where the file does not show it: a placeholder, which is marked. */
 #define ELSEWHERE "${from the environment}"
 
@@ -60,6 +61,7 @@ static enum wp_rc copy_name(struct wp_import_taker *t, struct wp_span variable, 
 
 	if (rc != WP_OK || wp_import_is_dotted(variable))
 		return rc;
+	t->has_variables = true;
 	for (char *at = *ret; *at != '\0'; at++)
 		*at = *at == '_' ? '.' : (char)tolower((unsigned char)*at);
 	return WP_OK;
@@ -76,23 +78,78 @@ static void halve_dollars(char *value)
 	*to = '\0';
 }
 
-/* Does the block take over what stands in the other, by YAML's merge key? Then its own values win. */
-static bool merges(const struct wp_import_taker *t, unsigned block, unsigned other)
+/* Does the object take over what stands in the other, by YAML's merge key? */
+static bool merges(const struct wp_import_tree *tree, const struct wp_import_node *object,
+		   const struct wp_import_node *other, unsigned depth)
 {
-	const struct wp_import_node *nodes = t->tree == NULL ? NULL : t->tree->nodes;
-	const struct wp_import_node *merged;
+	const struct wp_import_node *nodes = tree->nodes;
+	const struct wp_import_node *merged = wp_import_member(tree, object, "<<");
 
-	if (nodes == NULL || block >= t->tree->count || other >= t->tree->count)
+	if (merged == NULL || depth == 0)
 		return false;
-	merged = wp_import_member(t->tree, &nodes[block], "<<");
-	if (merged == NULL)
-		return false;
-	if (merged->kind != WP_IMPORT_LIST)
-		return merged->first == nodes[other].first;
+	if (merged->kind == WP_IMPORT_OBJECT)
+		return merged->first == other->first || merges(tree, merged, other, depth - 1);
 	for (wp_import_node_index i = merged->first; i != WP_IMPORT_NO_NODE; i = nodes[i].next)
-		if (nodes[i].first == nodes[other].first)
+		if (nodes[i].first == other->first || merges(tree, &nodes[i], other, depth - 1))
 			return true;
 	return false;
+}
+
+/* <<: [*a, *b]; does `a` stand before `b` in some such list? */
+static bool precedes(const struct wp_import_tree *tree, const struct wp_import_node *a,
+		     const struct wp_import_node *b)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct wp_import_node *list = &tree->nodes[i];
+		bool seen = false;
+
+		if (list->kind != WP_IMPORT_LIST || list->name == NULL ||
+		    strcmp(list->name, "<<") != 0)
+			continue;
+		for (wp_import_node_index j = list->first; j != WP_IMPORT_NO_NODE;
+		     j = tree->nodes[j].next) {
+			if (seen && tree->nodes[j].first == b->first)
+				return true;
+			seen = seen || tree->nodes[j].first == a->first;
+		}
+	}
+	return false;
+}
+
+/* In Kubernetes a container's env wins over what envFrom takes from a ConfigMap. */
+static bool is_over_config_map(const struct wp_import_node *env, const struct wp_import_node *data)
+{
+	return env->kind == WP_IMPORT_LIST && data->kind == WP_IMPORT_OBJECT &&
+	       data->name != NULL && strcmp(data->name, "data") == 0;
+}
+
+/* Do values of the block win over those of the other? */
+static bool beats(const struct wp_import_taker *t, unsigned block, unsigned other)
+{
+	const struct wp_import_tree *tree = t->tree;
+
+	if (tree == NULL || block >= tree->count || other >= tree->count)
+		return false;
+	return merges(tree, &tree->nodes[block], &tree->nodes[other], MERGES_MAX) ||
+	       precedes(tree, &tree->nodes[block], &tree->nodes[other]) ||
+	       is_over_config_map(&tree->nodes[block], &tree->nodes[other]);
+}
+
+/* A variable that is only passed on: docker run -e NAME, -e NAME="$NAME". */
+static bool is_passed_on(const struct wp_import_property *property)
+{
+	const char *at = property->value;
+	const char *name = property->name;
+
+	if (strcmp(at, ELSEWHERE) == 0)
+		return true;
+	if (*at++ != '$')
+		return false;
+	at += *at == '{';
+	for (; *name != '\0'; name++, at++)
+		if (*at != (*name == '.' ? '_' : (char)toupper((unsigned char)*name)))
+			return false;
+	return *at == '\0' || strcmp(at, "}") == 0;
 }
 
 /* Against those that are there already. `ret_wins`: it is to be added. */
@@ -104,11 +161,11 @@ static enum wp_rc judge(struct wp_import_taker *t, const struct wp_import_proper
 		const struct wp_import_property *old = &t->into->items[i];
 
 		if (old->block == new->block || strcmp(old->name, new->name) != 0 ||
-		    strcmp(old->value, new->value) == 0)
+		    strcmp(old->value, new->value) == 0 || is_passed_on(old))
 			continue;
-		if (merges(t, old->block, new->block))
+		if (is_passed_on(new) || beats(t, old->block, new->block))
 			*ret_wins = false;
-		else if (!merges(t, new->block, old->block))
+		else if (!beats(t, new->block, old->block))
 			return wp_error_set(
 				t->error, WP_CONFIG,
 				"lines %u and %u set %s to different values, as for two "
@@ -167,7 +224,7 @@ void wp_import_settle(struct wp_import_taker *t)
 	if (t->start == 0 && !wp_import_has_server(t))
 		t->into->count = 0;
 	if (t->start == 0 && t->into->count > 0)
-		t->into->form = FORM;
+		t->into->form = t->has_variables ? FORM : "Debezium Server's properties";
 }
 
 bool wp_import_split_variable(const struct wp_import_taker *t, struct wp_span text,

@@ -10,6 +10,7 @@ struct wp_import_taker {
 	size_t start; /* of `into`: what precedes is of a file */
 	bool is_compose;
 	bool has_dots;		     /* names with dots count */
+	bool has_variables;	     /* one was taken whose name has none */
 	struct wp_import_tree *tree; /* NULL: lines */
 };
 

@@ -23,8 +23,8 @@ static struct wp_span behind(struct wp_span text, size_t size)
 struct lines {
 	struct wp_import_taker *taker;
 	struct wp_span rest;
-	unsigned line;	/* of `rest` */
-	unsigned block; /* the line in which the command begins */
+	unsigned line;	  /* of `rest` */
+	unsigned command; /* its number, from 1 */
 };
 
 static bool is_blank(uint8_t c)
@@ -135,26 +135,6 @@ static enum wp_rc next_word(struct lines *l, char **ret)
 	return rc == WP_OK ? wp_import_end_text(p, start, line, ret, l->taker->error) : rc;
 }
 
-/* export NAME=value NAME=value, as in a Dockerfile: ENV */
-static enum wp_rc take_assignments(struct lines *l)
-{
-	unsigned line = l->line;
-	char *word;
-	enum wp_rc rc = next_word(l, &word);
-
-	for (; rc == WP_OK && word != NULL; rc = next_word(l, &word)) {
-		struct wp_span name;
-		struct wp_span value;
-
-		if (wp_import_split_variable(l->taker, wp_span_of(word), &name, &value))
-			rc = wp_import_take_variable(l->taker, name, value, line, 0);
-		if (rc != WP_OK)
-			return rc;
-		line = l->line;
-	}
-	return rc;
-}
-
 static enum wp_rc take_given(struct lines *l, const char *text, unsigned line)
 {
 	struct wp_span name;
@@ -163,37 +143,88 @@ static enum wp_rc take_given(struct lines *l, const char *text, unsigned line)
 	if (wp_import_is_dotted(wp_span_of(text)) && strchr(text, '=') != NULL)
 		return wp_import_take_variable(
 			l->taker, (struct wp_span){ (const uint8_t *)text, strcspn(text, "=") },
-			wp_span_of(strchr(text, '=') + 1), line, l->block);
+			wp_span_of(strchr(text, '=') + 1), line, l->command);
 	if (wp_import_split_variable(l->taker, wp_span_of(text), &name, &value))
-		return wp_import_take_variable(l->taker, name, value, line, l->block);
+		return wp_import_take_variable(l->taker, name, value, line, l->command);
 	if (wp_import_is_variable(l->taker, wp_span_of(text)))
 		return wp_import_take_variable(l->taker, wp_span_of(text), (struct wp_span){ 0 },
-					       line, l->block);
+					       line, l->command);
 	return WP_OK;
 }
 
-/* docker run -e NAME=value, -e NAME, -eNAME=value, --env NAME=value, --env=NAME=value */
-static enum wp_rc take_options(struct lines *l)
+/* ENV NAME value */
+static enum wp_rc take_rest(struct lines *l, const char *name)
 {
-	bool is_next = false;
-	char *word;
-	enum wp_rc rc = next_word(l, &word);
+	struct wp_span value = trimmed(this_line(l));
+	unsigned line = l->line;
 
-	for (; rc == WP_OK && word != NULL; rc = next_word(l, &word)) {
-		unsigned line = l->line;
-		const char *given = NULL;
+	advance(l, this_line(l).size);
+	return wp_import_take_variable(l->taker, wp_span_of(name), value, line, 0);
+}
 
-		if (is_next)
-			given = word;
-		else if (strncmp(word, JOINED, strlen(JOINED)) == 0)
-			given = word + strlen(JOINED);
-		else if (strncmp(word, "-e", 2) == 0 && word[2] != '\0')
-			given = word + 2 + (word[2] == '=');
-		is_next = !is_next && (strcmp(word, "-e") == 0 || strcmp(word, "--env") == 0);
-		if (given != NULL)
-			rc = take_given(l, given, line);
-		if (rc != WP_OK)
-			return rc;
+enum way {
+	BEGINS,	 /* NAME=value before a command, or the command itself */
+	EXPORTS, /* export NAME=value NAME=value */
+	ENV,	 /* the same in a Dockerfile, or ENV NAME value */
+	OPTIONS, /* docker run -e NAME=value, -e NAME, -eNAME=value, --env NAME=value, --env=NAME=value */
+	GIVEN, /* behind -e */
+};
+
+static enum wp_rc take_option(struct lines *l, const char *word, unsigned line, enum way *way)
+{
+	*way = OPTIONS;
+	if (strcmp(word, "-e") == 0 || strcmp(word, "--env") == 0)
+		*way = GIVEN;
+	else if (strncmp(word, JOINED, strlen(JOINED)) == 0)
+		return take_given(l, word + strlen(JOINED), line);
+	else if (strncmp(word, "-e", 2) == 0)
+		return take_given(l, word + 2 + (word[2] == '='), line);
+	return WP_OK;
+}
+
+static enum wp_rc take_word(struct lines *l, const char *word, unsigned line, enum way *way)
+{
+	struct wp_span name;
+	struct wp_span value;
+
+	if (*way == GIVEN) {
+		*way = OPTIONS;
+		return take_given(l, word, line);
+	}
+	if (*way == OPTIONS)
+		return take_option(l, word, line, way);
+	if (wp_import_split_variable(l->taker, wp_span_of(word), &name, &value))
+		return wp_import_take_variable(l->taker, name, value, line, 0);
+	if (*way == ENV && strchr(word, '=') == NULL &&
+	    wp_import_is_variable(l->taker, wp_span_of(word)))
+		return take_rest(l, word);
+	if (*way == BEGINS && strcmp(word, "export") == 0)
+		*way = EXPORTS;
+	else if (*way == BEGINS && strcmp(word, "ENV") == 0)
+		*way = ENV;
+	else if (*way == BEGINS && strchr(word, '=') == NULL)
+		return take_option(l, word, line, way);
+	return WP_OK;
+}
+
+/* All commands of a line, and of those that are joined to it. */
+static enum wp_rc take_words(struct lines *l)
+{
+	enum wp_rc rc = WP_OK;
+
+	while (rc == WP_OK && l->rest.size > 0 && l->rest.data[0] != '\n') {
+		enum way way = BEGINS;
+		char *word;
+
+		l->command++;
+		do {
+			skip_blanks(l);
+			unsigned line = l->line;
+
+			rc = next_word(l, &word);
+			if (rc == WP_OK && word != NULL)
+				rc = take_word(l, word, line, &way);
+		} while (rc == WP_OK && word != NULL);
 	}
 	return rc;
 }
@@ -207,10 +238,11 @@ static struct wp_span without_comment(struct wp_span value)
 	return trimmed(value);
 }
 
-static bool ends_in_backslash(struct wp_span line)
+/* A backslash behind a blank joins the next line; behind anything else it is one of the value. */
+static bool is_joined(struct wp_span value)
 {
-	line = trimmed(line);
-	return line.size > 0 && line.data[line.size - 1] == '\\';
+	return value.size > 1 && value.data[value.size - 1] == '\\' &&
+	       is_blank(value.data[value.size - 2]);
 }
 
 /* NAME=value on a line of its own, as in .env: all of the line is the value, unless it is quoted. */
@@ -219,9 +251,8 @@ static enum wp_rc take_line(struct lines *l, struct wp_span name, struct wp_span
 	unsigned line = l->line;
 
 	value = trimmed(value);
-	if ((value.size > 0 && (value.data[0] == '"' || value.data[0] == '\'')) ||
-	    ends_in_backslash(value))
-		return take_assignments(l);
+	if ((value.size > 0 && (value.data[0] == '"' || value.data[0] == '\'')) || is_joined(value))
+		return take_words(l);
 	advance(l, this_line(l).size);
 	return wp_import_take_variable(l->taker, name, without_comment(value), line, 0);
 }
@@ -234,24 +265,28 @@ static bool has(struct wp_span text, const char *word)
 	return false;
 }
 
-static enum wp_rc take_command(struct lines *l)
+/* What is no command for certain is no words to be read, as a text with an apostrophe. */
+static bool has_variables(struct wp_span line)
+{
+	if (begins(line, "#") || begins(line, "- "))
+		return false;
+	return begins(line, "export ") || begins(line, "ENV ") ||
+	       ((has(line, "-e") || has(line, "--env")) &&
+		(has(line, "DEBEZIUM_") || has(line, "debezium.")));
+}
+
+static enum wp_rc take_first_line(struct lines *l)
 {
 	struct wp_span line = trimmed(this_line(l));
 	struct wp_span name;
 	struct wp_span value;
 
-	l->block = l->line;
 	if (wp_import_split_variable(l->taker, line, &name, &value))
 		return take_line(l, name, value);
-	if (begins(line, "export ") || begins(line, "ENV "))
-		return take_assignments(l);
-	/* What is no command for certain is no words to be read, as a text with an apostrophe. */
-	if (begins(line, "#") || begins(line, "- ") || (!has(line, "-e") && !has(line, "--env")) ||
-	    (!has(line, "DEBEZIUM_") && !has(line, "debezium."))) {
-		advance(l, this_line(l).size);
-		return WP_OK;
-	}
-	return take_options(l);
+	if (has_variables(line))
+		return take_words(l);
+	advance(l, this_line(l).size);
+	return WP_OK;
 }
 
 static enum wp_rc take_commands(struct wp_import_taker *t, struct wp_span text)
@@ -260,7 +295,7 @@ static enum wp_rc take_commands(struct wp_import_taker *t, struct wp_span text)
 	enum wp_rc rc = WP_OK;
 
 	while (l.rest.size > 0 && rc == WP_OK) {
-		rc = take_command(&l);
+		rc = take_first_line(&l);
 		if (l.rest.size > 0 && l.rest.data[0] == '\n')
 			advance(&l, 1);
 	}

@@ -215,8 +215,15 @@ static void what_yaml_merges_comes_first(void **state)
 	ALL_ARE("x: &x {a: 1, b: 2}\nspec:\n  class: C\n  config: {b: 3, <<: *x}\n",
 		"a KafkaConnector of Strimzi", "connector.class", "C", "a", "1", "b", "2", "b",
 		"3");
-	refused("---\nx: !Ref y\nspec: {class: C, config: {a: !Ref b}}\n",
-		"line 2: as YAML it cannot be read: a tag whose meaning is not known");
+	ALL_ARE("spec: {class: C, config: {a: !vault b, <<: [{c: d, <<: {e: f}}]}}\n",
+		"a KafkaConnector of Strimzi", "connector.class", "C", "e", "f", "c", "d", "a",
+		"${a YAML tag}");
+	ALL_ARE("---\ndebezium: {source: {a: own, <<: {a: base, b: c}}}\n\"%prod\": {debezium: {x: "
+		"y}}\n",
+		"Debezium Server's application.yaml", "debezium.source.a", "base",
+		"debezium.source.b", "c", "debezium.source.a", "own", "%prod", "");
+	refused("---\nspec: {class: C, config: {<<: [{a: b}, {c: d}]}}\n",
+		"line 2: << is read with one map only");
 	ALL_ARE("spec: {class: C, config: {a: !!str no}}\n", "a KafkaConnector of Strimzi",
 		"connector.class", "C", "a", "no");
 }
@@ -287,6 +294,17 @@ static void the_environment_of_debezium_server_is_its_properties(void **state)
 		"debezium.source.l", "m");
 	refused("DEBEZIUM_TRANSFORMS=o\nDEBEZIUM_SOURCE_A='b\nc\n",
 		"line 2: a quotation mark is not closed");
+	ALL_ARE("ENV DEBEZIUM_TRANSFORMS o p\nDEBEZIUM_SOURCE_A=/b\\\nDEBEZIUM_SOURCE_C=d\n", form,
+		"debezium.transforms", "o p", "debezium.source.a", "/b\\", "debezium.source.c",
+		"d");
+	ALL_ARE("export DEBEZIUM_TRANSFORMS=o\ndocker run -e DEBEZIUM_TRANSFORMS -e "
+		"DEBEZIUM_SOURCE_A=b x\n"
+		"docker run -e DEBEZIUM_TRANSFORMS=\"${DEBEZIUM_TRANSFORMS}\" x\n",
+		form, "debezium.transforms", "o", "debezium.source.a", "b");
+	refused("docker run -e DEBEZIUM_TRANSFORMS=o x; docker run -e DEBEZIUM_TRANSFORMS=p x\n",
+		"lines 1 and 1 set debezium.transforms to different values, as for two Debezium "
+		"Servers: "
+		"pass the environment of one");
 	refused("docker run -e DEBEZIUM_TRANSFORMS=o x\ndocker run -e DEBEZIUM_TRANSFORMS=p x\n",
 		"lines 1 and 2 set debezium.transforms to different values, as for two Debezium "
 		"Servers: "
@@ -319,6 +337,13 @@ static void the_environment_of_debezium_server_is_its_properties(void **state)
 		"lines 2 and 4 set debezium.source.slot.name to different values, as for two "
 		"Debezium "
 		"Servers: pass the environment of one");
+	ALL_ARE("kind: ConfigMap\ndata: {DEBEZIUM_SOURCE_A: b}\n---\nenv: [{name: "
+		"DEBEZIUM_SOURCE_A, value: c}]\n",
+		form, "debezium.source.a", "b", "debezium.source.a", "c");
+	ALL_ARE("a: &a {DEBEZIUM_SOURCE_A: b}\nc: &c {<<: *a}\nd: {<<: *c, DEBEZIUM_SOURCE_A: e}\n",
+		form, "debezium.source.a", "b", "debezium.source.a", "e");
+	ALL_ARE("a: &a {DEBEZIUM_SOURCE_A: b}\nc: &c {DEBEZIUM_SOURCE_A: d}\ne: {<<: [*a, *c]}\n",
+		form, "debezium.source.a", "b");
 	refused("x: &x {DEBEZIUM_SOURCE_A: b}\ny: {<<: *x, DEBEZIUM_SOURCE_C: d}\n"
 		"z: {<<: *x, DEBEZIUM_SOURCE_C: e}\n",
 		"lines 2 and 3 set debezium.source.c to different values, as for two Debezium "
