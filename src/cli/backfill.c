@@ -42,12 +42,13 @@ static void say_plan(const struct wp_backfill *b)
 		printf("parked events of slot %s are left out: the relay sends them\n",
 		       b->postgres.slot);
 	if (b->discarded > 0)
-		wp_cli_say(stdout,
-			   "%" PRId64 " event%s of slot %s so far %s discarded with walpost parked. "
-			   "Rows of discarded events that are still there are sent like the others: "
-			   "delete them first, or exclude them with --where\n",
-			   b->discarded, b->discarded == 1 ? "" : "s", b->postgres.slot,
-			   b->discarded == 1 ? "was" : "were");
+		wp_cli_say(
+			stdout,
+			"%" PRId64 " event%s of slot %s so far %s discarded with walpost parked. "
+			"Rows of discarded events that are still there are sent like the others: "
+			"delete them first, or exclude them with --where\n",
+			b->discarded, b->discarded == 1 ? "" : "s", b->postgres.slot,
+			b->discarded == 1 ? "was" : "were");
 	printf("%s%" PRIu64 " rows, committed before %s\n", b->dry_run ? "would send " : "sending ",
 	       b->rows, b->lsn);
 	(void)fflush(stdout); /* whoever reads along; the end says whether it could be written */

@@ -35,25 +35,6 @@ static const struct plain {
 
 #define PAYLOAD_ID "table.field.event.payload.id"
 
-/* Debezium 2.0 has these no more. */
-static const char *const old_options[][2] = {
-	{ "table.op.invalid.behavior", "debezium.op.invalid.behavior" },
-	{ "table.expand.json.payload", "debezium.expand.json.payload" },
-};
-
-struct wp_import_item *wp_import_router_option(struct wp_translation *t, const char *alias,
-					       const char *option)
-{
-	struct wp_import_item *item = wp_import_option(t, "transforms", alias, option);
-
-	if (item != NULL || wp_import_age(t, WP_IMPORT_VERSION(2, 0)) != WP_IMPORT_BEFORE)
-		return item;
-	for (size_t i = 0; i < sizeof(old_options) / sizeof(old_options[0]); i++)
-		if (strcmp(option, old_options[i][0]) == 0)
-			return wp_import_option(t, "transforms", alias, old_options[i][1]);
-	return NULL;
-}
-
 static struct wp_import_item *find(struct wp_translation *t, const char *alias, const char *option)
 {
 	return wp_import_router_option(t, alias, option);
@@ -61,16 +42,16 @@ static struct wp_import_item *find(struct wp_translation *t, const char *alias, 
 
 static void say_old_options(struct wp_translation *t, const char *alias)
 {
-	for (size_t i = 0; i < sizeof(old_options) / sizeof(old_options[0]); i++) {
+	for (size_t i = 0; i < WP_IMPORT_OLD_OPTIONS; i++) {
 		struct wp_import_item *item =
-			wp_import_option(t, "transforms", alias, old_options[i][1]);
+			wp_import_option(t, "transforms", alias, wp_import_old_options[i][1]);
 
 		if (item == NULL || item->taken)
 			continue;
-		if (find(t, alias, old_options[i][0]) != NULL)
+		if (find(t, alias, wp_import_old_options[i][0]) != NULL)
 			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 				      "%s is its newer name, which takes precedence",
-				      old_options[i][0]);
+				      wp_import_old_options[i][0]);
 		else
 			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 				      "Debezium 2.0 and later have no such option");

@@ -136,9 +136,10 @@ const char *wp_import_value(struct wp_translation *t, const char *key, const cha
 /* Of a transform: its option's name is `key` without "transforms.ALIAS.". */
 struct wp_import_item *wp_import_option(struct wp_translation *t, const char *family,
 					const char *alias, const char *option);
-/*
- * Of an EventRouter; before 2.0 also by the name that it had then: debezium. in place of table.
- */
+/* Options of the EventRouter that Debezium 2.0 has no more: the name since then, and the older one. */
+#define WP_IMPORT_OLD_OPTIONS 2
+extern const char *const wp_import_old_options[WP_IMPORT_OLD_OPTIONS][2];
+/* Of an EventRouter; before 2.0 also by its older name. */
 struct wp_import_item *wp_import_router_option(struct wp_translation *t, const char *alias,
 					       const char *option);
 bool wp_import_is(const char *value, const char *word); /* whatever the case and outer spaces */

@@ -100,12 +100,8 @@ static bool is_hopeless(struct wp_relay *r, const struct wp_source_failure *f)
  * of a copy that has failed. A stop from elsewhere has parted from the source already, and what it
  * writes then is to be written.
  */
-static void halt(struct wp_relay *r, int exit_code, const char *name, const struct wp_error *error,
-		 struct wp_now now)
+static void leave_stream(struct wp_relay *r, bool was_finishing, struct wp_now now)
 {
-	bool was_finishing = r->machine.state == WP_FINISHING;
-
-	wp_relay_halt(r, exit_code, name, error, now);
 	if (r->machine.state == WP_DRAINING || was_finishing)
 		wp_relay_handle(r, WP_LOST, now);
 }
@@ -134,17 +130,21 @@ static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct
 	enum wp_note_level level = f->reaction == WP_REACT_STANDBY ? WP_NOTE_DEBUG : WP_NOTE_WARN;
 	bool refused = f->reaction == WP_REACT_STOP_HUMAN || f->reaction == WP_REACT_STOP_CONFIG;
 	bool is_login = strncmp(f->sqlstate, "28", 2) == 0; /* no matter of what was reloaded */
+	bool was_finishing = r->machine.state == WP_FINISHING;
 
 	if (refused && !is_login && wp_reload_may_be_refused(&r->reload) &&
 	    wp_relay_takes_back(r, &f->error, now))
 		return;
 	if (is_for_a_human(r, f)) {
 		r->stop.slot_lost = f->slot_lost;
-		halt(r, wp_relay_exit_code_of(f->reaction), "stream_refused", &f->error, now);
+		wp_relay_halt(r, wp_relay_exit_code_of(f->reaction), "stream_refused", &f->error,
+			      now);
+		leave_stream(r, was_finishing, now);
 		return;
 	}
 	if (is_hopeless(r, f)) {
-		halt(r, WP_EXIT_HUMAN, "stream_stuck", &f->error, now);
+		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_stuck", &f->error, now);
+		leave_stream(r, was_finishing, now);
 		return;
 	}
 	r->retry.reconnects += had_begun(r);
