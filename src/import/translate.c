@@ -47,25 +47,6 @@ struct wp_import_item *wp_import_option(struct wp_translation *t, const char *fa
 	return wp_import_find(t, WP_IMPORT_CONNECTOR, key);
 }
 
-const char *const wp_import_old_options[WP_IMPORT_OLD_OPTIONS][2] = {
-	{ "table.op.invalid.behavior", "debezium.op.invalid.behavior" },
-	{ "table.expand.json.payload", "debezium.expand.json.payload" },
-};
-
-struct wp_import_item *wp_import_router_option(struct wp_translation *t, const char *alias,
-					       const char *option)
-{
-	struct wp_import_item *item = wp_import_option(t, "transforms", alias, option);
-
-	if (item != NULL || wp_import_age(t, WP_IMPORT_VERSION(2, 0)) != WP_IMPORT_BEFORE)
-		return item;
-	for (size_t i = 0; i < WP_IMPORT_OLD_OPTIONS; i++)
-		if (strcmp(option, wp_import_old_options[i][0]) == 0)
-			return wp_import_option(t, "transforms", alias,
-						wp_import_old_options[i][1]);
-	return NULL;
-}
-
 static const char space[] = " \t\r\n\f";
 
 bool wp_import_is(const char *value, const char *word)

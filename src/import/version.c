@@ -81,6 +81,25 @@ enum wp_import_age wp_import_age(const struct wp_translation *t, unsigned versio
 	return t->version.lowest >= version ? WP_IMPORT_SINCE : WP_IMPORT_EITHER;
 }
 
+const char *const wp_import_old_options[WP_IMPORT_OLD_OPTIONS][2] = {
+	{ "table.op.invalid.behavior", "debezium.op.invalid.behavior" },
+	{ "table.expand.json.payload", "debezium.expand.json.payload" },
+};
+
+struct wp_import_item *wp_import_router_option(struct wp_translation *t, const char *alias,
+					       const char *option)
+{
+	struct wp_import_item *item = wp_import_option(t, "transforms", alias, option);
+
+	if (item != NULL || wp_import_age(t, WP_IMPORT_VERSION(2, 0)) != WP_IMPORT_BEFORE)
+		return item;
+	for (size_t i = 0; i < WP_IMPORT_OLD_OPTIONS; i++)
+		if (strcmp(option, wp_import_old_options[i][0]) == 0)
+			return wp_import_option(t, "transforms", alias,
+						wp_import_old_options[i][1]);
+	return NULL;
+}
+
 /* -- what the properties tell -------------------------------------------------------- */
 
 /* Names that Debezium 2.0 removed or replaced. The first tells most. */
