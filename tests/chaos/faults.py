@@ -322,11 +322,11 @@ class StepClock(Fault):
 
     def inject(self, world):
         world.use_first_relay()
-        world.set_clock(self.step)
+        world.clock.set(self.step)
         world.counts[self.name] += 1
 
     def heal(self, world):
-        world.set_clock(0)
+        world.clock.set(0)
         world.pass_time(2)  # until it shows: a jump ahead ends the stream, and a second relay would have the slot
 
 

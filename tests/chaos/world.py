@@ -240,26 +240,16 @@ class World:
 
     def _new_relay(self, number):
         environment = dict(self._shim)
-        self.clock = self.folder / "clock"
-        self.set_clock(0)
         if number == 0 and self.can_step_clock:
-            waits = self.folder / "clock.so"
-            source = places.TREE / "tests" / "support" / "clock.c"
-            subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", waits, source], check=True)
-            clock = faketime.environment(file=self.clock)
-            preloaded = filter(None, (str(waits), clock["LD_PRELOAD"], environment.get("LD_PRELOAD")))
-            environment = {**environment, **clock, "LD_PRELOAD": " ".join(preloaded)}
+            self.clock = faketime.Clock(self.folder)
+            stepped = self.clock.environment
+            preloaded = filter(None, (stepped["LD_PRELOAD"], environment.get("LD_PRELOAD")))
+            environment = {**environment, **stepped, "LD_PRELOAD": " ".join(preloaded)}
         return Relay(self._config(number), self.folder, environment=environment)
 
     @property
     def can_step_clock(self):
         return faketime.library() is not None
-
-    def set_clock(self, seconds):
-        """The wall clock of the first relay, from within a second on."""
-        part = self.clock.with_suffix(".part")
-        part.write_text(f"{seconds:+d}\n")
-        part.rename(self.clock)
 
     @property
     def relay(self):

@@ -13,7 +13,7 @@ LOCAL = "DNS:localhost,IP:127.0.0.1"
 
 
 def _openssl(*arguments, days_ago=0):
-    environment = {**os.environ, **faketime.environment(-days_ago * 86_400)} if days_ago else None
+    environment = {**os.environ, **faketime.shifted(-days_ago * 86_400)} if days_ago else None
     subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, stdin=subprocess.DEVNULL,
                    env=environment)
 

@@ -2,7 +2,10 @@
 
 import contextlib
 import re
+import subprocess
 from pathlib import Path
+
+from lib import places
 
 
 def library():
@@ -20,10 +23,30 @@ def sweep():
                 file.unlink()
 
 
-def environment(seconds=None, file=None):
-    """The clock is `seconds` ahead; or as `file` says, from within a second on."""
+def _environment(*preloaded):
     sweep()
-    facts = {"LD_PRELOAD": str(library()), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    if file is not None:
-        return {**facts, "FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_CACHE_DURATION": "1"}
-    return {**facts, "FAKETIME": f"{seconds:+d}"}
+    return {"LD_PRELOAD": " ".join(map(str, (*preloaded, library()))), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+
+
+def shifted(seconds):
+    """Environment of a process whose clock is `seconds` ahead from its start on; none that waits with librdkafka."""
+    return {**_environment(), "FAKETIME": f"{seconds:+d}"}
+
+
+class Clock:
+    """A wall clock that is stepped while processes read it: those started with its `environment`."""
+
+    def __init__(self, folder):
+        self._file = folder / "clock"
+        self.set(0)
+        waits = folder / "clock.so"
+        source = places.TREE / "tests" / "support" / "clock.c"
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", waits, source], check=True)
+        self.environment = {**_environment(waits), "FAKETIME_TIMESTAMP_FILE": str(self._file),
+                            "FAKETIME_CACHE_DURATION": "1"}
+
+    def set(self, seconds):
+        """So far ahead of the machine's, from within a second on."""
+        part = self._file.with_suffix(".part")
+        part.write_text(f"{seconds:+d}\n")
+        part.rename(self._file)
