@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* memmem() */
 #include <string.h>
 
 #include "walpost/base/span.h"
@@ -19,6 +20,20 @@ bool wp_span_equal(struct wp_span a, struct wp_span b)
 bool wp_span_is(struct wp_span s, const char *text)
 {
 	return wp_span_equal(s, wp_span_of(text));
+}
+
+bool wp_span_begins(struct wp_span s, const char *start)
+{
+	size_t size = strlen(start);
+
+	return s.size >= size && (size == 0 || memcmp(s.data, start, size) == 0);
+}
+
+bool wp_span_has(struct wp_span s, const char *part)
+{
+	size_t size = strlen(part);
+
+	return size == 0 || (s.size >= size && memmem(s.data, s.size, part, size) != NULL);
 }
 
 /* Remembers the last wildcard only: going back to an earlier one can find nothing more. */

@@ -26,6 +26,18 @@ static void say_tables(const struct wp_backfill *b)
 	}
 }
 
+static void say_discarded(const struct wp_backfill *b)
+{
+	wp_cli_say(stdout,
+		   "events of %" PRIu64
+		   " of these rows were discarded with walpost parked, and are "
+		   "sent like the others: delete the rows, or leave them out with --where; id",
+		   b->discarded_rows);
+	for (size_t i = 0; i < WP_BACKFILL_DISCARDED_SHOWN && i < b->discarded_rows; i++)
+		wp_cli_say(stdout, "%s %s", i == 0 ? "" : ",", b->discarded_ids[i].text);
+	wp_cli_say(stdout, "%s\n", b->discarded_rows > WP_BACKFILL_DISCARDED_SHOWN ? ", ..." : "");
+}
+
 static void say_plan(const struct wp_backfill *b)
 {
 	say_tables(b);
@@ -41,14 +53,16 @@ static void say_plan(const struct wp_backfill *b)
 	if (b->diff.reading.parked != NULL)
 		printf("parked events of slot %s are left out: the relay sends them\n",
 		       b->postgres.slot);
-	if (b->discarded > 0)
-		wp_cli_say(
-			stdout,
-			"%" PRId64 " event%s of slot %s so far %s discarded with walpost parked. "
-			"Rows of discarded events that are still there are sent like the others: "
-			"delete them first, or exclude them with --where\n",
-			b->discarded, b->discarded == 1 ? "" : "s", b->postgres.slot,
-			b->discarded == 1 ? "was" : "were");
+	if (b->discarded_rows > 0)
+		say_discarded(b);
+	if ((b->skipped > 0 || b->skipped_more) && b->rows > 0)
+		wp_cli_say(stdout,
+			   "walpost slot skip discarded %" PRId64
+			   "%s event%s of slot %s, whose ids "
+			   "are not recorded: their rows, if they are still there, are sent like "
+			   "the others\n",
+			   b->skipped, b->skipped_more ? " or more" : "",
+			   b->skipped == 1 && !b->skipped_more ? "" : "s", b->postgres.slot);
 	printf("%s%" PRIu64 " rows, committed before %s\n", b->dry_run ? "would send " : "sending ",
 	       b->rows, b->lsn);
 	(void)fflush(stdout); /* whoever reads along; the end says whether it could be written */
@@ -62,9 +76,10 @@ static int print_json(const struct wp_backfill *b)
 	for (size_t i = 0; i < b->topic_count; i++)
 		failed |= json_object_set_new(topics, b->topics[i].name,
 					      json_integer((json_int_t)b->topics[i].rows));
-	json_t *all = json_pack("{s:s, s:b, s:I, s:I, s:I, s:s, s:o}", "slot", b->postgres.slot,
-				"dry_run", b->dry_run, "rows", (json_int_t)b->rows, "sent",
-				(json_int_t)b->kafka.confirmed, "dead_letters",
+	json_t *all = json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:s, s:o}", "slot",
+				b->postgres.slot, "dry_run", b->dry_run, "rows",
+				(json_int_t)b->rows, "discarded", (json_int_t)b->discarded_rows,
+				"sent", (json_int_t)b->kafka.confirmed, "dead_letters",
 				(json_int_t)b->kafka.dead_letters, "lsn", b->lsn, "topics", topics);
 	failed |= all == NULL || json_dumpf(all, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	json_decref(all);
@@ -208,6 +223,7 @@ static int run_it(struct wp_backfill *b)
 		rc == WP_OK ? say_end(b) : wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	wp_backfill_close_sink(b);
 	PQclear(b->parked);
+	PQclear(b->discarded);
 	wp_session_release(&b->replication);
 	wp_session_release(&b->session);
 	wp_diff_release(&b->diff);

@@ -1,8 +1,8 @@
 /*
  * `walpost backfill`: sends rows of the outboxes that lie before a slot's first position, while no
  * relay streams, and then makes the slot that begins behind them. Here is what its files share: the
- * command (cli/backfill.c), which rows they are (cli/backfill_rows.c), the producer
- * (cli/backfill_send.c), and the slots (cli/backfill_slot.c).
+ * command (cli/backfill.c), which rows they are (cli/backfill_rows.c), what is parked or was discarded
+ * (cli/backfill_parked.c), the producer (cli/backfill_send.c), and the slots (cli/backfill_slot.c).
  *
  * The rows are those of the snapshot with which a temporary slot begins. That slot goes with its
  * session, so that whatever ends the command leaves nothing behind.
@@ -21,6 +21,7 @@
 enum {
 	WP_BACKFILL_IN_FLIGHT = 4096, /* events, at most */
 	WP_BACKFILL_TOPICS_MAX = 16384,
+	WP_BACKFILL_DISCARDED_SHOWN = 10,
 };
 
 struct wp_backfill_topic {
@@ -90,8 +91,12 @@ struct wp_backfill {
 	char slot_lsn[WP_LSN_TEXT_SIZE]; /* that it had confirmed; "": nothing, or there is none */
 	struct wp_source_facts facts;	 /* timelines and the end of the log; no more */
 	struct wp_topic_list delivered_to; /* topics that took events, as the checkpoint has them */
-	PGresult *parked;  /* owned: outbox and key of each aggregate; NULL: nothing is parked */
-	int64_t discarded; /* events, with walpost parked skip or purge */
+	PGresult *parked;    /* owned: outbox and key of each aggregate; NULL: nothing is parked */
+	PGresult *discarded; /* owned: outbox and id of what walpost parked discarded, or NULL */
+	uint64_t discarded_rows;				      /* of the rows to be sent */
+	struct wp_excerpt discarded_ids[WP_BACKFILL_DISCARDED_SHOWN]; /* of the first of them */
+	int64_t skipped;   /* events, with walpost slot skip */
+	bool skipped_more; /* and others, whose number is not known */
 
 	const struct wp_matching_counts *counts; /* with --missing */
 	struct wp_backfill_last last;		 /* while they are counted */
@@ -124,10 +129,17 @@ enum wp_rc wp_backfill_make_slot(struct wp_backfill *b, struct wp_error *error) 
 
 /* -- rows: likewise -- */
 
-enum wp_rc wp_backfill_find_parked(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
 /* Counts what is to be sent, and refuses what would stop it on the way. */
 enum wp_rc wp_backfill_count(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
 enum wp_rc wp_backfill_send(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+
+/* -- what is parked: likewise -- */
+
+enum wp_rc wp_backfill_find_parked(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+/* Does an event of this key wait there? */
+bool wp_backfill_is_parked(const struct wp_backfill *b, const struct wp_event *event);
+/* Counts the row, which is to be sent, if its event was discarded. */
+void wp_backfill_judge_discarded(struct wp_backfill *b, const struct wp_event *event);
 
 /* -- the producer: likewise -- */
 

@@ -10,67 +10,6 @@
 
 enum { BAR_WIDTH = 30, VALUE_MAX = 1 << 30 /* Postgres's own limit */ };
 
-/* -- what is parked ------------------------------------------------------------------------- */
-
-/* Their rows may be there still, and have no record. */
-static enum wp_rc count_discarded(struct wp_backfill *b, struct wp_error *error)
-{
-	struct wp_statement statement;
-	PGresult *count;
-
-	wp_statement_begin(&statement, &b->session);
-	wp_sql_add(&statement.sql,
-		   "SELECT count(*) FROM walpost.parked_acts WHERE slot = %L AND act IN ('skip', "
-		   "'purge')",
-		   b->postgres.slot);
-	enum wp_rc rc = wp_statement_ask(&statement, &count, error);
-	if (rc != WP_OK)
-		return rc;
-	b->discarded = strtoll(PQgetvalue(count, 0, 0), NULL, 10);
-	PQclear(count);
-	return WP_OK;
-}
-
-enum wp_rc wp_backfill_find_parked(struct wp_backfill *b, struct wp_error *error)
-{
-	struct wp_statement statement;
-	PGresult *exists;
-
-	enum wp_rc rc = wp_session_query(
-		&b->session,
-		"SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
-		"ON n.oid = c.relnamespace WHERE n.nspname = 'walpost' AND c.relname = 'parked')",
-		&exists, error);
-	if (rc != WP_OK)
-		return rc;
-	bool has_table = *PQgetvalue(exists, 0, 0) == 't';
-	PQclear(exists);
-	if (!has_table)
-		return WP_OK;
-	rc = count_discarded(b, error);
-	if (rc != WP_OK)
-		return rc;
-	wp_statement_begin(&statement, &b->session);
-	wp_sql_add(&statement.sql,
-		   "SELECT outbox, key, count(*) FROM walpost.parked WHERE slot = %L GROUP BY 1, 2",
-		   b->postgres.slot);
-	rc = wp_statement_ask(&statement, &b->parked, error);
-	if (rc == WP_OK && PQntuples(b->parked) > 0)
-		b->diff.reading.parked = b->postgres.slot;
-	return rc;
-}
-
-static bool is_parked(const struct wp_backfill *b, const struct wp_event *event)
-{
-	for (int row = 0; b->parked != NULL && row < PQntuples(b->parked); row++) {
-		if (wp_span_is(wp_span_of(event->table), PQgetvalue(b->parked, row, 0)) &&
-		    !PQgetisnull(b->parked, row, 1) && !wp_span_is_null(event->key) &&
-		    wp_span_is(event->key, PQgetvalue(b->parked, row, 1)))
-			return true;
-	}
-	return false;
-}
-
 /* -- reading them --------------------------------------------------------------------------- */
 
 /* Those of which no record can be made were not compared. */
@@ -242,7 +181,7 @@ static enum wp_rc count_row(void *arg, const struct wp_event *event, struct wp_r
 	b->rows_read++;
 	if (!is_chosen(b, made))
 		return WP_OK;
-	if (is_parked(b, event))
+	if (wp_backfill_is_parked(b, event))
 		return wp_error_set(
 			error, WP_DATA,
 			"an event with key %s is parked, and a later one of that key is to be "
@@ -254,6 +193,7 @@ static enum wp_rc count_row(void *arg, const struct wp_event *event, struct wp_r
 	if (rc != WP_OK)
 		return rc;
 	b->rows++;
+	wp_backfill_judge_discarded(b, event);
 	if (made == WP_OK && is_too_large(b, record, &large))
 		reason = &large;
 	else if (made == WP_OK)

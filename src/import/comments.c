@@ -23,17 +23,12 @@ static size_t comment_size(struct wp_span rest)
 	return is_block ? SIZE_MAX : 0;
 }
 
-static struct wp_span behind(struct wp_span text, size_t at)
-{
-	return (struct wp_span){ text.data + at, text.size - at };
-}
-
 bool wp_import_looks_like_json(struct wp_span text)
 {
 	size_t at = 0;
 
 	while (at < text.size) {
-		size_t size = comment_size(behind(text, at));
+		size_t size = comment_size(wp_span_after(text, at));
 
 		if (size == SIZE_MAX)
 			return false;
@@ -69,7 +64,7 @@ enum wp_rc wp_import_blank_comments(struct wp_span text, struct wp_buffer *into,
 	enum wp_rc rc = wp_buffer_append(into, text);
 
 	for (size_t at = 0; rc == WP_OK && at < text.size;) {
-		size_t size = comment_size(behind(text, at));
+		size_t size = comment_size(wp_span_after(text, at));
 
 		if (size == SIZE_MAX)
 			return wp_error_set(error, WP_CONFIG, "line %u: a comment is not closed",
@@ -78,7 +73,7 @@ enum wp_rc wp_import_blank_comments(struct wp_span text, struct wp_buffer *into,
 			if (into->data[i] != '\n')
 				into->data[i] = ' ';
 		if (size == 0)
-			size = text.data[at] == '"' ? string_size(behind(text, at)) : 1;
+			size = text.data[at] == '"' ? string_size(wp_span_after(text, at)) : 1;
 		at += size;
 	}
 	return rc == WP_OK ? rc : wp_error_set(error, rc, "out of memory for the text");

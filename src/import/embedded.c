@@ -25,16 +25,6 @@ struct search {
 	unsigned begin_line; /* of that object */
 };
 
-static bool has(struct wp_span text, const char *word)
-{
-	size_t size = strlen(word);
-
-	for (; text.size >= size; text.data++, text.size--)
-		if (memcmp(text.data, word, size) == 0)
-			return true;
-	return false;
-}
-
 static unsigned lines_in(const uint8_t *from, const uint8_t *to)
 {
 	unsigned lines = 0;
@@ -66,7 +56,7 @@ static void move(struct search *s, size_t at)
 
 static bool is_object_with_class(const struct wp_json *json)
 {
-	return json->kind == WP_JSON_OBJECT && has(json->text, CLASS);
+	return json->kind == WP_JSON_OBJECT && wp_span_has(json->text, CLASS);
 }
 
 /* The next one; false: that was all. `at` stands behind it then. */
@@ -94,7 +84,8 @@ static bool next_object(struct search *s, struct wp_json *ret, unsigned *ret_lin
 			continue;
 		}
 		s->steps += fault.offset;
-		if (s->fault.what == NULL && has((struct wp_span){ brace, fault.offset }, CLASS)) {
+		if (s->fault.what == NULL &&
+		    wp_span_has((struct wp_span){ brace, fault.offset }, CLASS)) {
 			s->fault = fault;
 			s->begin_line = s->line;
 			s->fault_line = s->line + lines_in(brace, brace + fault.offset);
@@ -116,7 +107,7 @@ static enum wp_rc refuse(const struct search *s, bool has_connector, struct wp_e
 	if (s->steps >= STEPS_MAX)
 		return wp_error_set(error, WP_CONFIG,
 				    "too much in it looks like JSON: pass the JSON alone");
-	if (!has_connector && has(s->text, "\\\"connector.class\\\""))
+	if (!has_connector && wp_span_has(s->text, "\\\"connector.class\\\""))
 		return wp_error_set(
 			error, WP_CONFIG,
 			"it holds JSON with a backslash before each quote: pass the JSON "

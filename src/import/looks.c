@@ -13,11 +13,6 @@ struct line {
 	size_t size; /* without spaces at its end; 0: blank, or a comment */
 };
 
-static bool is_blank(uint8_t c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
 /* Moves `rest` behind the line. */
 static struct line next_line(struct wp_span *rest)
 {
@@ -26,11 +21,11 @@ static struct line next_line(struct wp_span *rest)
 
 	while (size < rest->size && rest->data[size] != '\n')
 		size++;
-	while (line.indent < size && is_blank(line.text[line.indent]))
+	while (line.indent < size && wp_import_is_blank(line.text[line.indent]))
 		line.indent++;
 	line.text += line.indent;
 	line.size = size - line.indent;
-	while (line.size > 0 && is_blank(line.text[line.size - 1]))
+	while (line.size > 0 && wp_import_is_blank(line.text[line.size - 1]))
 		line.size--;
 	if (line.size > 0 && (*line.text == '#' || *line.text == '!'))
 		line.size = 0;
@@ -61,7 +56,7 @@ static bool is_property(const struct line *line)
 	size_t size = name_size(line);
 	size_t at = size;
 
-	while (at < line->size && is_blank(line->text[at]))
+	while (at < line->size && wp_import_is_blank(line->text[at]))
 		at++;
 	return size > 0 && at < line->size && line->text[at] == '=';
 }
@@ -98,7 +93,7 @@ static bool has_quoted_value(const struct line *line)
 
 			return close != NULL &&
 			       (close + 1 == end ||
-				(is_blank(close[1]) &&
+				(wp_import_is_blank(close[1]) &&
 				 memchr(close, '#', (size_t)(end - close)) != NULL));
 		}
 	return false;
@@ -110,8 +105,8 @@ static bool opens(const struct line *line)
 	if (line->size < 2 || line->text[line->size - 1] != ':')
 		return false;
 	for (size_t i = 0; i < line->size - 1; i++)
-		if (is_blank(line->text[i]) || line->text[i] == '=' || line->text[i] == ':' ||
-		    line->text[i] == '\\')
+		if (wp_import_is_blank(line->text[i]) || line->text[i] == '=' ||
+		    line->text[i] == ':' || line->text[i] == '\\')
 			return false;
 	return true;
 }

@@ -17,6 +17,12 @@ enum wp_rc wp_import_copy_text(struct wp_import_properties *p, struct wp_span te
 enum wp_rc wp_import_append_byte(struct wp_import_properties *p, uint8_t byte, unsigned line,
 				 struct wp_error *error) WP_MUST_CHECK;
 
+/* Between the words of one line. */
+static inline bool wp_import_is_blank(uint8_t c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
 /* Behind blanks and comments stands what begins an object or an array. */
 bool wp_import_looks_like_json(struct wp_span text);
 /* Appends the text with blanks in place of comments: lines stay where they are. WP_CONFIG, WP_NOMEM. */

@@ -17,25 +17,13 @@
 /* What is given where the file does not show it: a placeholder, which is marked. */
 #define ELSEWHERE "${from the environment}"
 
-static bool begins(struct wp_span text, const char *start)
-{
-	size_t size = strlen(start);
-
-	return text.size >= size && memcmp(text.data, start, size) == 0;
-}
-
-static struct wp_span behind(struct wp_span text, size_t size)
-{
-	return (struct wp_span){ text.data + size, text.size - size };
-}
-
 bool wp_import_is_dotted(struct wp_span name)
 {
 	static const char *const starts[] = { SOURCE, "debezium.sink.", "debezium.format.",
 					      "debezium.transforms", "debezium.predicates" };
 
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (begins(name, starts[i]))
+		if (wp_span_begins(name, starts[i]))
 			return true;
 	return false;
 }
@@ -44,7 +32,7 @@ bool wp_import_is_variable(const struct wp_import_taker *t, struct wp_span name)
 {
 	if (t->has_dots && wp_import_is_dotted(name))
 		return true;
-	if (!begins(name, "DEBEZIUM_"))
+	if (!wp_span_begins(name, "DEBEZIUM_"))
 		return false;
 	for (size_t i = 0; i < name.size; i++)
 		if (!isupper(name.data[i]) && !isdigit(name.data[i]) && name.data[i] != '_')
@@ -209,7 +197,7 @@ bool wp_import_has_server(const struct wp_import_taker *t)
 	for (size_t i = t->start; i < t->into->count; i++) {
 		const char *name = t->into->items[i].name;
 
-		if (t->tree != NULL && begins(wp_span_of(name), SOURCE))
+		if (t->tree != NULL && wp_span_begins(wp_span_of(name), SOURCE))
 			return true;
 		for (size_t j = 0; j < sizeof(signs) / sizeof(signs[0]); j++)
 			if (strcmp(name, signs[j]) == 0)
@@ -236,6 +224,6 @@ bool wp_import_split_variable(const struct wp_import_taker *t, struct wp_span te
 	*ret_name = (struct wp_span){ text.data, size };
 	if (equal == NULL || !wp_import_is_variable(t, *ret_name))
 		return false;
-	*ret_value = behind(text, size + 1);
+	*ret_value = wp_span_after(text, size + 1);
 	return true;
 }

@@ -8,18 +8,6 @@
 
 #define JOINED "--env="
 
-static bool begins(struct wp_span text, const char *start)
-{
-	size_t size = strlen(start);
-
-	return text.size >= size && memcmp(text.data, start, size) == 0;
-}
-
-static struct wp_span behind(struct wp_span text, size_t size)
-{
-	return (struct wp_span){ text.data + size, text.size - size };
-}
-
 struct lines {
 	struct wp_import_taker *taker;
 	struct wp_span rest;
@@ -27,16 +15,11 @@ struct lines {
 	unsigned command; /* its number, from 1 */
 };
 
-static bool is_blank(uint8_t c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
 static struct wp_span trimmed(struct wp_span text)
 {
-	while (text.size > 0 && is_blank(text.data[0]))
-		text = behind(text, 1);
-	while (text.size > 0 && is_blank(text.data[text.size - 1]))
+	while (text.size > 0 && wp_import_is_blank(text.data[0]))
+		text = wp_span_after(text, 1);
+	while (text.size > 0 && wp_import_is_blank(text.data[text.size - 1]))
 		text.size--;
 	return text;
 }
@@ -45,7 +28,7 @@ static void advance(struct lines *l, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
 		l->line += l->rest.data[i] == '\n';
-	l->rest = behind(l->rest, size);
+	l->rest = wp_span_after(l->rest, size);
 }
 
 static struct wp_span this_line(const struct lines *l)
@@ -71,7 +54,7 @@ static size_t joint_size(struct wp_span text)
 static void skip_blanks(struct lines *l)
 {
 	while (l->rest.size > 0) {
-		size_t size = is_blank(l->rest.data[0]) ? 1 : joint_size(l->rest);
+		size_t size = wp_import_is_blank(l->rest.data[0]) ? 1 : joint_size(l->rest);
 
 		if (size == 0)
 			return;
@@ -115,7 +98,8 @@ static enum wp_rc next_word(struct lines *l, char **ret)
 	for (; l->rest.size > 0 && rc == WP_OK; advance(l, 1)) {
 		uint8_t c = l->rest.data[0];
 
-		if (quote == '\0' && (is_blank(c) || (c != '\0' && strchr("\n;&|", c) != NULL)))
+		if (quote == '\0' &&
+		    (wp_import_is_blank(c) || (c != '\0' && strchr("\n;&|", c) != NULL)))
 			break;
 		if (c == quote || (quote == '\0' && (c == '"' || c == '\''))) {
 			quote = c == quote ? '\0' : c;
@@ -233,7 +217,7 @@ static enum wp_rc take_words(struct lines *l)
 static struct wp_span without_comment(struct wp_span value)
 {
 	for (size_t i = 1; i < value.size; i++)
-		if (value.data[i] == '#' && is_blank(value.data[i - 1]))
+		if (value.data[i] == '#' && wp_import_is_blank(value.data[i - 1]))
 			value.size = i;
 	return trimmed(value);
 }
@@ -242,7 +226,7 @@ static struct wp_span without_comment(struct wp_span value)
 static bool is_joined(struct wp_span value)
 {
 	return value.size > 1 && value.data[value.size - 1] == '\\' &&
-	       is_blank(value.data[value.size - 2]);
+	       wp_import_is_blank(value.data[value.size - 2]);
 }
 
 /* NAME=value on a line of its own, as in .env: all of the line is the value, unless it is quoted. */
@@ -257,22 +241,14 @@ static enum wp_rc take_line(struct lines *l, struct wp_span name, struct wp_span
 	return wp_import_take_variable(l->taker, name, without_comment(value), line, 0);
 }
 
-static bool has(struct wp_span text, const char *word)
-{
-	for (; text.size > 0; text = behind(text, 1))
-		if (begins(text, word))
-			return true;
-	return false;
-}
-
 /* What is no command for certain is no words to be read, as a text with an apostrophe. */
 static bool has_variables(struct wp_span line)
 {
-	if (begins(line, "#") || begins(line, "- "))
+	if (wp_span_begins(line, "#") || wp_span_begins(line, "- "))
 		return false;
-	return begins(line, "export ") || begins(line, "ENV ") ||
-	       ((has(line, "-e") || has(line, "--env")) &&
-		(has(line, "DEBEZIUM_") || has(line, "debezium.")));
+	return wp_span_begins(line, "export ") || wp_span_begins(line, "ENV ") ||
+	       ((wp_span_has(line, "-e") || wp_span_has(line, "--env")) &&
+		(wp_span_has(line, "DEBEZIUM_") || wp_span_has(line, "debezium.")));
 }
 
 static enum wp_rc take_first_line(struct lines *l)

@@ -46,13 +46,6 @@ enum wp_rc wp_shape_parse_standard(const char *list, unsigned *ret, struct wp_er
 
 /* -- what is walpost's to say ------------------------------------------------- */
 
-static bool begins(struct wp_span name, const char *with)
-{
-	size_t size = strlen(with);
-
-	return name.size >= size && memcmp(name.data, with, size) == 0;
-}
-
 static bool is_cloudevents(struct wp_span name)
 {
 	return name.size >= 3 && strncasecmp((const char *)name.data, "ce_", 3) == 0;
@@ -75,13 +68,13 @@ static bool is_ours(const struct wp_shape *s, struct wp_span name)
 	const struct wp_outbox_options *o = s->options;
 	bool sends_type = (s->standard_headers & WP_HEADER_TYPE) && o->column_type[0] != '\0';
 
-	if (begins(name, WP_OUR_HEADERS))
+	if (wp_span_begins(name, WP_OUR_HEADERS))
 		return true;
 	if ((s->standard_headers & WP_HEADER_ID) && wp_span_is(name, "id"))
 		return true;
 	if (sends_type && wp_span_is(name, "type"))
 		return true;
-	if (o->debezium_context_headers && begins(name, "__debezium.context."))
+	if (o->debezium_context_headers && wp_span_begins(name, "__debezium.context."))
 		return true;
 	switch (o->envelope) {
 	case WP_ENVELOPE_CLOUDEVENTS_BINARY:

@@ -177,13 +177,6 @@ static const char *const LETTER_FAILED[] = {
 	[WP_LETTER_BARE] = "its dead letter with nothing but headers cannot be delivered: ",
 };
 
-static bool begins_with(struct wp_span text, const char *beginning)
-{
-	size_t size = strlen(beginning);
-
-	return text.size >= size && memcmp(text.data, beginning, size) == 0;
-}
-
 /* By its attempts alone it is not known: park.retry.attempts may have been another. */
 static int letter_of(const struct wp_parking *p, const struct wp_parked_row *row)
 {
@@ -193,7 +186,7 @@ static int letter_of(const struct wp_parking *p, const struct wp_parked_row *row
 	if (max == 0 || !p->has_dead_letters || row->attempts < max)
 		return -1;
 	for (int letter = 0; letter <= least; letter++) {
-		if (begins_with(row->reason, LETTER_FAILED[letter]))
+		if (wp_span_begins(row->reason, LETTER_FAILED[letter]))
 			return letter < least ? letter + 1 : least;
 	}
 	return WP_LETTER_WHOLE;

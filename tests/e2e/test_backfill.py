@@ -135,11 +135,29 @@ def test_events_that_were_discarded_are_spoken_of(lost):
     assert run_script(lost, "parked.sql", options=["-v", "ON_ERROR_STOP=1"]).returncode == 0
     plan = backfill.run(lost, "--missing", "--order-by", "n", "--dry-run")
     assert "discarded with walpost parked" not in backfill.done(plan)
-    lost.sql("""INSERT INTO walpost.parked_acts (slot, act, outbox, "position", events, code, reason)
-        VALUES (%s, 'skip', 'public.outbox', 'x', 1, 'X', 'x'), (%s, 'retry', 'public.outbox', 'x', 1, 'X', 'x')""",
-             (lost.slot, lost.slot))
-    plan = backfill.run(lost, "--missing", "--order-by", "n", "--dry-run")
-    assert f"1 event of slot {lost.slot} so far was discarded with walpost parked" in backfill.done(plan)
+    sent = set(backfill.sent(lost))
+    missing = [id for id in backfill.ids(lost, "true") if id not in sent]
+    discarded, retried, delivered = missing[0], missing[1], min(sent)
+    acts = [("skip", discarded, lost.slot), ("purge", discarded, lost.slot), ("retry", retried, lost.slot),
+            ("skip", delivered, lost.slot), ("skip", None, lost.slot), ("skip", missing[2], "other")]
+    for act, id, slot in acts:
+        lost.sql("""INSERT INTO walpost.parked_acts (slot, act, outbox, id_of_event, "position", events, code, reason)
+            VALUES (%s, %s, 'public.outbox', %s, 'x', 1, 'X', 'x')""", (slot, act, id))
+    said = backfill.done(backfill.run(lost, "--missing", "--order-by", "n", "--dry-run"))
+    assert "events of 1 of these rows were discarded with walpost parked" in said and f"; id {discarded}\n" in said
+    assert "slot skip" not in said
+    lost.sql("INSERT INTO walpost.parked_acts (slot, act, outbox, id_of_event, \"position\", events, code, reason) "
+             f"SELECT %s, 'purge', 'public.outbox', id::text, 'x', 1, 'X', 'x' FROM {lost.table}", (lost.slot,))
+    lost.sql("INSERT INTO walpost.skip (slot, from_lsn, to_lsn, events) VALUES (%s, '0/1', '0/2', 1), "
+             "('other', '0/1', '0/2', 5)", (lost.slot,))
+    said = backfill.done(backfill.run(lost, "--missing", "--order-by", "n", "--dry-run"))
+    assert f"events of {len(missing)} of these rows" in said and said.count(", ...\n") == 1
+    assert f"walpost slot skip discarded 1 event of slot {lost.slot}, whose ids" in said
+    lost.sql("INSERT INTO walpost.skip (slot, from_lsn, to_lsn) VALUES (%s, '0/2', '0/3')", (lost.slot,))
+    as_json = backfill.run(lost, "--missing", "--order-by", "n", "--dry-run", "--json")
+    assert json.loads(as_json.stdout)["discarded"] == len(missing)
+    said = backfill.done(backfill.run(lost, "--missing", "--order-by", "n", "--dry-run"))
+    assert "slot skip discarded 1 or more events" in said
 
 
 def test_rows_that_are_parked_are_left_to_the_relay(lost):

@@ -24,6 +24,14 @@ static inline bool wp_span_is_null(struct wp_span s)
 /* Bytes and size alike; null equals null only. */
 bool wp_span_equal(struct wp_span a, struct wp_span b);
 bool wp_span_is(struct wp_span s, const char *text);
+/* An empty `start` or `part` is in each run, in null as well. */
+bool wp_span_begins(struct wp_span s, const char *start);
+bool wp_span_has(struct wp_span s, const char *part);
+/* What follows the first `size` bytes; there are as many. */
+static inline struct wp_span wp_span_after(struct wp_span s, size_t size)
+{
+	return (struct wp_span){ .data = s.data + size, .size = s.size - size };
+}
 
 /* Is `text` what `pattern` stands for, in which `any` is any run of bytes? In pattern times text steps. */
 bool wp_wildcard_matches(struct wp_span pattern, uint8_t any, struct wp_span text);

@@ -1,0 +1,130 @@
+#include "backfill.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum wp_rc find_tables(struct wp_backfill *b, bool *ret_parked, bool *ret_skip,
+			      struct wp_error *error)
+{
+	PGresult *r;
+	enum wp_rc rc =
+		wp_session_query(&b->session,
+				 "SELECT count(*) FILTER (WHERE c.relname = 'parked') = 1, "
+				 "count(*) FILTER (WHERE c.relname = 'skip' "
+				 "AND pg_catalog.has_table_privilege(c.oid, 'SELECT')) = 1 "
+				 "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
+				 "ON n.oid = c.relnamespace WHERE n.nspname = 'walpost'",
+				 &r, error);
+
+	if (rc != WP_OK)
+		return rc;
+	*ret_parked = *PQgetvalue(r, 0, 0) == 't';
+	*ret_skip = *PQgetvalue(r, 0, 1) == 't';
+	PQclear(r);
+	return WP_OK;
+}
+
+static enum wp_rc ask(struct wp_backfill *b, const char *template, PGresult **ret,
+		      struct wp_error *error)
+{
+	struct wp_statement statement;
+
+	wp_statement_begin(&statement, &b->session);
+	wp_sql_add(&statement.sql, template, b->postgres.slot);
+	return wp_statement_ask(&statement, ret, error);
+}
+
+/* In the order of memcmp(), by which one of them is found. */
+static enum wp_rc find_acts(struct wp_backfill *b, struct wp_error *error)
+{
+	return ask(b,
+		   "SELECT DISTINCT outbox COLLATE \"C\", id_of_event COLLATE \"C\" "
+		   "FROM walpost.parked_acts WHERE slot = %L AND act IN ('skip', 'purge') "
+		   "AND id_of_event IS NOT NULL ORDER BY 1, 2",
+		   &b->discarded, error);
+}
+
+/* Of these only the number was recorded, if they could be listed. */
+static enum wp_rc count_skipped(struct wp_backfill *b, struct wp_error *error)
+{
+	PGresult *r;
+	enum wp_rc rc = ask(b,
+			    "SELECT coalesce(sum(events), 0)::bigint, count(*) > count(events) "
+			    "FROM walpost.skip WHERE slot = %L",
+			    &r, error);
+
+	if (rc != WP_OK)
+		return rc;
+	b->skipped = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
+	b->skipped_more = *PQgetvalue(r, 0, 1) == 't';
+	PQclear(r);
+	return WP_OK;
+}
+
+enum wp_rc wp_backfill_find_parked(struct wp_backfill *b, struct wp_error *error)
+{
+	bool has_parked, has_skip;
+	enum wp_rc rc = find_tables(b, &has_parked, &has_skip, error);
+
+	if (rc == WP_OK && has_skip)
+		rc = count_skipped(b, error);
+	if (rc == WP_OK && has_parked)
+		rc = find_acts(b, error);
+	if (rc == WP_OK && has_parked)
+		rc = ask(b,
+			 "SELECT outbox, key, count(*) FROM walpost.parked WHERE slot = %L "
+			 "GROUP BY 1, 2",
+			 &b->parked, error);
+	if (rc == WP_OK && has_parked && PQntuples(b->parked) > 0)
+		b->diff.reading.parked = b->postgres.slot;
+	return rc;
+}
+
+bool wp_backfill_is_parked(const struct wp_backfill *b, const struct wp_event *event)
+{
+	for (int row = 0; b->parked != NULL && row < PQntuples(b->parked); row++) {
+		if (wp_span_is(wp_span_of(event->table), PQgetvalue(b->parked, row, 0)) &&
+		    !PQgetisnull(b->parked, row, 1) && !wp_span_is_null(event->key) &&
+		    wp_span_is(event->key, PQgetvalue(b->parked, row, 1)))
+			return true;
+	}
+	return false;
+}
+
+static int compare(struct wp_span a, struct wp_span b)
+{
+	size_t size = a.size < b.size ? a.size : b.size;
+	int order = size == 0 ? 0 : memcmp(a.data, b.data, size);
+
+	return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static bool was_discarded(const PGresult *acts, const struct wp_event *event)
+{
+	int low = 0, high = acts == NULL ? 0 : PQntuples(acts);
+
+	while (low < high) {
+		int middle = low + (high - low) / 2;
+		int order =
+			compare(wp_span_of(PQgetvalue(acts, middle, 0)), wp_span_of(event->table));
+
+		if (order == 0)
+			order = compare(wp_span_of(PQgetvalue(acts, middle, 1)), event->id);
+		if (order == 0)
+			return true;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+void wp_backfill_judge_discarded(struct wp_backfill *b, const struct wp_event *event)
+{
+	if (wp_span_is_null(event->id) || !was_discarded(b->discarded, event))
+		return;
+	if (b->discarded_rows < WP_BACKFILL_DISCARDED_SHOWN)
+		(void)wp_excerpt(&b->discarded_ids[b->discarded_rows], event->id);
+	b->discarded_rows++;
+}
