@@ -246,7 +246,8 @@ static void say_released(struct cleanup *c, const struct wp_cleanup_table *t, co
 		wp_cli_say(stdout,
 			   "outbox %s: not released: %" PRIu64
 			   " rows until %s have no record in their topic, or another; walpost diff "
-			   "shows them, walpost backfill --missing or walpost replay sends them\n",
+			   "shows them, walpost backfill --missing or walpost replay sends them; "
+			   "delete those that consumers should not get\n",
 			   t->outbox, missing, highest);
 	} else if (*highest == '\0') {
 		wp_cli_say(stdout, "outbox %s: nothing to release\n", t->outbox);

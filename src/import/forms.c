@@ -257,6 +257,11 @@ static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
 			      "it is not %s, and walpost does not support other classes of that "
 			      "name: consumers would get the bare text, or a bytea's bytes",
 			      namesake);
+	else if (t->is_server && wp_import_is(item->value, "string"))
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			"Debezium Server has no such format, and does not start: its word for "
+			"the text is simplestring");
 	else
 		wp_import_say(
 			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,

@@ -151,11 +151,22 @@ static bool has_reference(const char *value)
 	return start != NULL && strcspn(start, ":") < strcspn(start, "}");
 }
 
+/* All of the value is one. */
+static bool is_whole_reference(const char *value)
+{
+	const char *name = value + strlen("${");
+
+	return wp_import_begins(value, "${") && strcspn(name, "}") + 1 == strlen(name) &&
+	       is_provider((struct wp_span){ (const uint8_t *)name, strcspn(name, ":}") });
+}
+
 static void look_elsewhere(struct wp_translation *t, struct wp_import_item *item, char *value)
 {
 	expand(item, value, t->is_server);
-	if (!t->is_server)
+	if (!t->is_server) {
 		item->elsewhere = has_reference(value);
+		item->is_reference = is_whole_reference(value);
+	}
 	item->elsewhere = item->elsewhere || wp_import_has_placeholder(item->key, value);
 }
 
@@ -174,6 +185,7 @@ static enum wp_rc name_items(struct wp_translation *t, struct wp_import_properti
 		return WP_NOMEM;
 	t->count = p->count;
 	t->is_server = is_server(p);
+	t->is_compose = p->is_compose;
 	for (size_t i = 0; i < p->count; i++) {
 		struct wp_import_item *item = &t->items[i];
 

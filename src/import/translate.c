@@ -156,6 +156,10 @@ bool wp_import_is_namesake(const char *value, const char *class)
 	       wp_import_is(wp_import_class(value), wp_import_class(class));
 }
 
+#define UNESCAPED                                                                                  \
+	"Debezium Server looks for a variable of this name, and does not start without it: taken " \
+	"for the group, as "
+
 /* -- saying ---------------------------------------------------------------------- */
 
 /* A property's name, which may be anybody's text; the salt of a mask stands in it. */
@@ -182,7 +186,9 @@ static bool is_secret(const struct wp_import_item *item)
 
 static const char *value_shown(const struct wp_import_item *item, char text[WP_SHOWN_SIZE])
 {
-	return wp_value_shown(is_secret(item) ? "kafka.password" : "kafka.", item->value, text);
+	bool is_hidden = is_secret(item) && !item->is_reference;
+
+	return wp_value_shown(is_hidden ? "kafka.password" : "kafka.", item->value, text);
 }
 
 static void add(struct wp_translation *t, struct wp_import_line *line, const char *error,
@@ -217,9 +223,8 @@ void wp_import_say(struct wp_translation *t, const char *section, struct wp_impo
 		line.shown = value_shown(item, value);
 	if (item->is_unescaped && !item->elsewhere && verdict == WP_IMPORT_TRANSLATED) {
 		line.verdict = WP_IMPORT_CHECK;
-		error = "Debezium Server looks for a variable of this name, and does not start "
-			"without "
-			"it: taken for the group, as $${routedByValue}";
+		error = t->is_compose ? UNESCAPED "$$$${routedByValue} in a compose file"
+				      : UNESCAPED "$${routedByValue}";
 	} else if ((item->elsewhere || item->has_default) && verdict == WP_IMPORT_TRANSLATED) {
 		line.verdict =
 			wp_import_begins(section, "outbox") ? WP_IMPORT_CHECK : WP_IMPORT_FILL_IN;

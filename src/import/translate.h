@@ -98,6 +98,7 @@ struct wp_import_item {
 	bool renamed;	   /* `key` is its newer name */
 	bool elsewhere;	   /* its value, or a part: a placeholder, which somebody fills in */
 	bool is_unescaped; /* ${routedByValue}, which Debezium Server takes for a variable */
+	bool is_reference; /* `value` is ${provider:...} of Kafka Connect, and no secret itself */
 	bool has_default;  /* `value` has what stands in ${NAME:default} */
 	bool beside;	   /* "config", in the object around it */
 	bool concealed;	   /* its value is not shown: it could be anything, a secret too */
@@ -115,6 +116,7 @@ struct wp_translation {
 	struct wp_import_item *items; /* owned */
 	size_t count;
 	bool is_server; /* Debezium Server's, not Kafka Connect's */
+	bool is_compose;
 	struct wp_import_version version;
 	struct wp_import_forms forms;
 	bool places_columns;		    /* in headers or in the value */

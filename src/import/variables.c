@@ -211,6 +211,7 @@ void wp_import_settle(struct wp_import_taker *t)
 {
 	if (t->start == 0 && !wp_import_has_server(t))
 		t->into->count = 0;
+	t->into->is_compose = t->is_compose;
 	if (t->start == 0 && t->into->count > 0)
 		t->into->form = t->has_variables ? FORM : "Debezium Server's properties";
 }

@@ -40,6 +40,7 @@ struct wp_import_properties {
 	size_t count;
 	size_t capacity;
 	struct wp_buffer texts; /* all names and values; never moves */
+	bool is_compose;  /* it is the environment in a compose file: two dollar signs are one */
 	const char *form; /* in words, constant; NULL: .properties, of Connect or of the Server */
 };
 
