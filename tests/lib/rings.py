@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from chaos import proof  # noqa: E402
-from lib import bare, passed, places, process, samples as sample_programs  # noqa: E402
+from lib import bare, giving_way, passed, places, process, samples as sample_programs  # noqa: E402
 from lib.leftovers import remove_leftovers  # noqa: E402
 from lib.second_try import LATE_PROPERTY, Late, second_tries  # noqa: E402
 from lib.waiting import limit_factor  # noqa: E402
@@ -79,33 +79,11 @@ class Failed(Exception):
 
 
 _late = []  # by whatever thread
-# Of a row, hence of its thread: does it compute on what the others leave of the cores?
-_row = threading.local()
-
-
-# What others leave of a machine that computes already when a run begins is nothing: there it takes a third of a share.
-NICE = 5 if os.getloadavg()[0] > (os.cpu_count() or 1) / 2 else 19
-
-
-def giving_way():
-    """Options for a process that no deadline watches: in a row beside others it takes only what they leave."""
-    if not getattr(_row, "is_patient", False):
-        return {}
-    dies_with_us = process.dies_with_us()
-
-    def give_way():
-        os.setsid()
-        os.nice(NICE)
-        with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
-            group.write(str(NICE))  # where the kernel shares the cores by sessions first: sched(7)
-        dies_with_us()
-
-    return {"preexec_fn": give_way}
 
 
 def run(command, **options):
     """Runs quietly; a failure shows the end of what it said."""
-    done = subprocess.run(
+    done = giving_way.run(
         list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, errors="replace", **options,
     )
@@ -145,7 +123,7 @@ def build(kind, suite=None):
             made_with.write_text(wanted)
         run(["ninja", "-C", folder, "build.ninja"])  # configures again where a meson.build has changed
         targets = targets_of(folder, suite) if suite else []
-        run(["ninja", "-C", folder, *targets], **giving_way())
+        run(["ninja", "-C", folder, *targets])
     if (seconds := time.monotonic() - start) > 5:
         say(f"build {kind} {suite or ''}: {seconds:.0f} s")
     return folder
@@ -179,11 +157,12 @@ def meson_test(suite, kind, folder, words, more=None):
     log = folder / "meson-logs" / f"{suite}.json"
     log.unlink(missing_ok=True)
     multiplier = max(limit_factor(), PATIENT.get(kind, 1), PATIENT.get(suite, 1))
-    done = subprocess.run(
+    start = giving_way.run if suite == "fuzz" else subprocess.run
+    done = start(
         ["meson", "test", "-C", str(folder), "--no-rebuild", "--logbase", suite, "--print-errorlogs",
          "--timeout-multiplier", str(multiplier), *words],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        env={**os.environ, **test_environment(suite), **(more or {})}, **(giving_way() if suite == "fuzz" else {}),
+        env={**os.environ, **test_environment(suite), **(more or {})},
     )
     if not log.exists():
         raise Failed(f"suite {suite} did not run:\n{done.stdout[-4000:]}")
@@ -549,10 +528,14 @@ def try_(step):
         step()
 
 
-def run_row(rings, counts, is_patient):
-    _row.is_patient = is_patient
-    for ring in rings:
-        counts.append(run_ring(ring, []))
+def run_row(rings, counts, is_timed):
+    giving_way.this_thread(not is_timed)
+    try:
+        for ring in rings:
+            counts.append(run_ring(ring, []))
+    finally:
+        if is_timed:
+            giving_way.end()
 
 
 def run_whole(stages):
@@ -564,7 +547,8 @@ def run_whole(stages):
     for step in beforehand:
         step.join()
     for stage in stages:
-        rows = [threading.Thread(target=run_row, args=(row, counts, number > 0), daemon=True)
+        giving_way.begin()
+        rows = [threading.Thread(target=run_row, args=(row, counts, number == 0), daemon=True)
                 for number, row in enumerate(stage)]
         for row in rows:
             row.start()

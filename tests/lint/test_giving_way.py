@@ -1,0 +1,80 @@
+"""What gives way to a row that is timed does so only while that one runs."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from lib import giving_way
+
+# Says how nice it is, and again after each line that it gets; the last time a child of it does.
+SAYS = """import os, subprocess, sys
+nice = "import os; print(os.getpriority(os.PRIO_PROCESS, 0), flush=True)"
+exec(nice)
+sys.stdin.readline()
+exec(nice)
+subprocess.run([sys.executable, "-c", nice])
+"""
+
+
+def _in_a_row(gives_way, **options):
+    """A started thread that runs it in a row, and the list in which the ended process will be."""
+    done = []
+
+    def row():
+        giving_way.this_thread(gives_way)
+        done.append(giving_way.run([sys.executable, "-c", SAYS], text=True, **options))
+
+    thread = threading.Thread(target=row, daemon=True)
+    thread.start()
+    return thread, done
+
+
+@pytest.fixture
+def timed():
+    giving_way.begin()
+    yield
+    giving_way.end()
+
+
+def _nice(gives_way, between):
+    """How nice a process is at first, after `between`, and a child of it then."""
+    stdin, to = os.pipe()
+    out, stdout = os.pipe()
+    thread, done = _in_a_row(gives_way, stdin=stdin, stdout=stdout)
+    with os.fdopen(out) as said, os.fdopen(to, "w") as asks:
+        first = int(said.readline())
+        between()
+        print("", file=asks, flush=True)
+        found = [first, int(said.readline()), int(said.readline())]
+    thread.join(30)
+    os.close(stdin)
+    os.close(stdout)
+    assert done[0].returncode == 0
+    return [nice - os.getpriority(os.PRIO_PROCESS, 0) for nice in found]
+
+
+def test_it_is_nice_while_the_other_runs(timed):
+    assert _nice(True, lambda: None) == [giving_way.NICE - os.getpriority(os.PRIO_PROCESS, 0)] * 3
+    assert _nice(False, lambda: None) == [0, 0, 0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may take back how nice a process is")
+def test_it_is_not_once_the_other_has_ended(timed):
+    assert _nice(True, giving_way.end)[1:] == [-os.getpriority(os.PRIO_PROCESS, 0)] * 2
+
+
+def test_it_is_not_when_no_other_runs():
+    giving_way.end()
+    assert _nice(True, lambda: None) == [0, 0, 0]
+
+
+def test_what_it_says_and_how_it_ends_is_told(timed):
+    giving_way.this_thread(True)
+    try:
+        done = giving_way.run([sys.executable, "-c", "print('x'); exit(3)"], stdout=subprocess.PIPE, text=True)
+    finally:
+        giving_way.this_thread(False)
+    assert (done.returncode, done.stdout) == (3, "x\n")
