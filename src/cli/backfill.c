@@ -10,7 +10,7 @@
 #include "walpost/cli/cli.h"
 #include "walpost/config/option.h"
 
-enum { TIMEOUT_S = 60, RATE_MAX = 1000000, TIMEOUT_MAX = 86400 };
+enum { TIMEOUT_MS = 60000, RATE_MAX = 1000000 };
 #define ROWS_MAX (INT64_MAX - 1)
 
 /* -- what it says ------------------------------------------------------------------------- */
@@ -233,12 +233,12 @@ static int run_it(struct wp_backfill *b)
 
 /* -- the command line ----------------------------------------------------------------------- */
 
-static int read_number(const char *option, const char *text, int64_t max, int64_t *ret)
+static int read_rate(const char *text, int64_t *ret)
 {
-	if (text == NULL || (wp_value_number(text, strlen(text), max, ret) && *ret >= 1))
+	if (text == NULL || (wp_value_number(text, strlen(text), RATE_MAX, ret) && *ret >= 1))
 		return WP_EXIT_OK;
-	return wp_cli_fail(WP_EXIT_CONFIG, "%s %.100s: allowed is a number from 1 to %lld", option,
-			   text, (long long)max);
+	return wp_cli_fail(WP_EXIT_CONFIG, "--rate %.100s: allowed is a number from 1 to %d", text,
+			   RATE_MAX);
 }
 
 static int start(struct wp_backfill *b, const struct wp_cli_line *line)
@@ -259,7 +259,6 @@ int wp_command_backfill(int argc, char **argv)
 {
 	static struct wp_backfill b; /* large, and there is one */
 	const char *rate = NULL, *timeout = NULL;
-	int64_t timeout_s = TIMEOUT_S;
 	struct wp_diff_options *o = &b.diff.options;
 	const struct wp_cli_option options[] = {
 		{ "--missing", NULL, "only rows that have no record in Kafka and are not parked",
@@ -270,8 +269,8 @@ int wp_command_backfill(int argc, char **argv)
 		  "the column that gives the order of the rows; none: any order", NULL,
 		  &b.diff.reading.order_by },
 		{ "--rate", "N", "at most so many events a second", NULL, &rate },
-		{ "--timeout", "SECONDS", "wait so long for open transactions, 60 by default", NULL,
-		  &timeout },
+		{ "--timeout", "DURATION", "wait this long for open transactions, 60s by default",
+		  NULL, &timeout },
 		{ "--force", NULL, "replace a slot that exists, lost or not", &b.force, NULL },
 		{ "--dry-run", NULL, "print what would be sent; send nothing, create no slot",
 		  &b.dry_run, NULL },
@@ -294,12 +293,12 @@ int wp_command_backfill(int argc, char **argv)
 	struct wp_cli_line line;
 	int exit_code;
 
+	b.timeout_ms = TIMEOUT_MS;
 	*o = (struct wp_diff_options){ .id_header = "id", .limit = ROWS_MAX };
 	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
 		return exit_code;
-	exit_code = read_number("--rate", rate, RATE_MAX, &b.rate);
+	exit_code = read_rate(rate, &b.rate);
 	if (exit_code == WP_EXIT_OK)
-		exit_code = read_number("--timeout", timeout, TIMEOUT_MAX, &timeout_s);
-	b.timeout_ms = timeout_s * 1000;
+		exit_code = wp_cli_duration("--timeout", timeout, &b.timeout_ms);
 	return exit_code == WP_EXIT_OK ? start(&b, &line) : exit_code;
 }

@@ -59,6 +59,16 @@ int wp_cli_fail(int exit_code, const char *format, ...)
 	return exit_code;
 }
 
+int wp_cli_duration(const char *option, const char *text, int64_t *ret_ms)
+{
+	if (text == NULL || (wp_value_duration(text, ret_ms) == WP_OK && *ret_ms > 0))
+		return WP_EXIT_OK;
+	return wp_cli_fail(WP_EXIT_CONFIG,
+			   "%s %.100s: allowed is a duration, a number with a unit of ms, s, min, "
+			   "h, such as 90s",
+			   option, text);
+}
+
 void wp_cli_say_progress(const char *format, ...)
 {
 	va_list args;

@@ -226,22 +226,10 @@ static int check_choice(const struct wp_letters_options *o, const struct wp_retr
 			   "--since or --until, or use --all");
 }
 
-static int take_timeout(const char *text, struct wp_retry_options *retry)
-{
-	retry->timeout_ms = TIMEOUT_MS;
-	if (text == NULL ||
-	    (wp_value_duration(text, &retry->timeout_ms) == WP_OK && retry->timeout_ms > 0))
-		return WP_EXIT_OK;
-	return wp_cli_fail(WP_EXIT_CONFIG,
-			   "--timeout %.100s: allowed is a duration, a number with a unit of ms, "
-			   "s, min, h",
-			   text);
-}
-
 static int run_retry(int argc, char **argv)
 {
 	static struct wp_letters l; /* large, and there is one */
-	struct wp_retry_options retry = { .all = false };
+	struct wp_retry_options retry = { .timeout_ms = TIMEOUT_MS };
 	struct words words = { .since = NULL };
 	const char *timeout = NULL;
 	const struct wp_cli_option options[] = {
@@ -280,7 +268,7 @@ static int run_retry(int argc, char **argv)
 		return exit_code;
 	exit_code = take_words(&l.options, &words);
 	if (exit_code == WP_EXIT_OK)
-		exit_code = take_timeout(timeout, &retry);
+		exit_code = wp_cli_duration("--timeout", timeout, &retry.timeout_ms);
 	if (exit_code == WP_EXIT_OK)
 		exit_code = check_choice(&l.options, &retry);
 	if (exit_code != WP_EXIT_OK)

@@ -180,17 +180,6 @@ static int read_number(const char *option, const char *text, int64_t min, int64_
 			   option, text, (long long)min, (long long)max);
 }
 
-static int read_since(struct wp_diff *d, const char *text)
-{
-	if (text == NULL ||
-	    (wp_value_duration(text, &d->options.since_ms) == WP_OK && d->options.since_ms > 0))
-		return WP_EXIT_OK;
-	return wp_cli_fail(WP_EXIT_CONFIG,
-			   "--since %.100s: allowed is a duration, a number with a unit of ms, s, "
-			   "min, h",
-			   text);
-}
-
 void wp_diff_take_outboxes(struct wp_diff *d)
 {
 	d->outboxes = d->config.outboxes;
@@ -299,6 +288,6 @@ int wp_command_diff(int argc, char **argv)
 		o->shown_max = WP_DIFF_SHOWN_MAX;
 	o->lists_missing = o->json && shown == NULL;
 	if (exit_code == WP_EXIT_OK)
-		exit_code = read_since(&d, age);
+		exit_code = wp_cli_duration("--since", age, &d.options.since_ms);
 	return exit_code == WP_EXIT_OK ? diff(&d, &line) : exit_code;
 }

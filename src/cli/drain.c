@@ -425,12 +425,8 @@ int wp_command_drain(int argc, char **argv)
 
 	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
 		return exit_code;
-	if (d.timeout_text != NULL &&
-	    (wp_value_duration(d.timeout_text, &d.timeout_ms) != WP_OK || d.timeout_ms < 1))
-		return wp_cli_fail(WP_EXIT_CONFIG,
-				   "--timeout %.100s: allowed is a duration, a number with a unit "
-				   "of ms, s, min, h",
-				   d.timeout_text);
+	if (wp_cli_duration("--timeout", d.timeout_text, &d.timeout_ms) != WP_EXIT_OK)
+		return WP_EXIT_CONFIG;
 	exit_code = wp_cli_config(&line, &d.config);
 	if (exit_code == WP_EXIT_OK)
 		exit_code = connect_and_drain(&d);

@@ -24,7 +24,7 @@ static int connect_and(struct wp_cli_parked *p, int (*act)(struct wp_cli_parked 
 static int read_options(struct wp_cli_parked *p, const char *command)
 {
 	struct wp_error error;
-	const char *limit = p->limit_text, *timeout = p->timeout_text;
+	const char *limit = p->limit_text;
 
 	p->limit = LIMIT;
 	p->timeout_ms = TIMEOUT_MS;
@@ -38,12 +38,8 @@ static int read_options(struct wp_cli_parked *p, const char *command)
 				   "--limit %.100s: it only shortens what is printed, not what is "
 				   "done; use it with list, show or --dry-run",
 				   limit);
-	if (timeout != NULL &&
-	    (wp_value_duration(timeout, &p->timeout_ms) != WP_OK || p->timeout_ms < 1))
-		return wp_cli_fail(WP_EXIT_CONFIG,
-				   "--timeout %.100s: allowed is a duration, a number with a unit "
-				   "of ms, s, min, h",
-				   timeout);
+	if (wp_cli_duration("--timeout", p->timeout_text, &p->timeout_ms) != WP_EXIT_OK)
+		return WP_EXIT_CONFIG;
 	if (wp_cli_parked_filter_check(&p->filter, &error) != WP_OK)
 		return wp_cli_fail(WP_EXIT_CONFIG, "%s", error.text);
 	if (p->act == WP_CLI_PARKED_LIST || p->filter.all || wp_cli_parked_is_narrowed(&p->filter))

@@ -3,14 +3,29 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "walpost/cli/cli.h"
 #include "walpost/config/option.h"
 #include "walpost/outbox/route.h"
 
-enum { RATE_MAX = 1000000 };
+enum { RATE_MAX = 1000000, FIXED_TIME_SIZE = 24 };
 
 /* -- what was asked for ------------------------------------------------------------------------ */
+
+/* A duration goes back from now, and is a time from then on: a replay that is resumed chooses the same. */
+static void fix_time(const char **text, char into[FIXED_TIME_SIZE])
+{
+	int64_t back_ms;
+
+	if (*text == NULL || wp_value_duration(*text, &back_ms) != WP_OK)
+		return;
+	time_t now = time(NULL), then = back_ms / 1000 < now ? now - (time_t)(back_ms / 1000) : 0;
+	struct tm parts;
+
+	(void)strftime(into, FIXED_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&then, &parts));
+	*text = into;
+}
 
 static int check_choice(struct wp_replay *r)
 {
@@ -52,12 +67,15 @@ static enum wp_rc begin(struct wp_replay *r, struct wp_error *error)
 static int run(struct wp_replay *r, const struct wp_cli_usage *usage, int argc, char **argv,
 	       int (*act)(struct wp_replay *))
 {
+	char since[FIXED_TIME_SIZE], until[FIXED_TIME_SIZE];
 	struct wp_cli_line line;
 	struct wp_error error;
 	int exit_code;
 
 	if (!wp_cli_parse(usage, argc, argv, &line, &exit_code))
 		return exit_code;
+	fix_time(&r->choice.since, since);
+	fix_time(&r->choice.until, until);
 	r->job_text = line.argument_count > 0 ? line.arguments[0] : NULL;
 	exit_code = check_choice(r);
 	if (exit_code == WP_EXIT_OK && usage->argument_max > 0 &&
@@ -135,6 +153,15 @@ static int say_what_would_be(const struct wp_replay *r)
 	return wp_cli_done();
 }
 
+static int say_none(const struct wp_replay *r)
+{
+	if (r->json)
+		return print_json(r, "done");
+	wp_cli_say(stdout, "slot %s: no row of %s is chosen: nothing was sent\n", r->postgres.slot,
+		   r->outbox->table);
+	return wp_cli_done();
+}
+
 /* Each row has its place in the order, which a change of the row may move. */
 static void say_left(const struct wp_replay *r)
 {
@@ -191,6 +218,8 @@ static int replay(struct wp_replay *r)
 		rc = wp_replay_count(r, &error);
 	if (rc == WP_OK && r->dry_run)
 		return say_what_would_be(r);
+	if (rc == WP_OK && r->total == 0)
+		return say_none(r);
 	if (rc == WP_OK)
 		rc = wp_reissue_slot_await_reader(&r->slot, &error);
 	if (rc == WP_OK)
@@ -240,9 +269,9 @@ static int run_replay(int argc, char **argv)
 	const struct wp_cli_option options[] = {
 		{ "--outbox", "TABLE", "rows of this table, or section [outbox.NAME]", NULL,
 		  &r.choice.outbox },
-		{ "--since", "TIME", "rows from this time on, 2026-01-31T12:00:00Z say", NULL,
+		{ "--since", "TIME", "rows from this time on: 2h, or 2026-01-31T12:00:00Z", NULL,
 		  &r.choice.since },
-		{ "--until", "TIME", "rows before this time", NULL, &r.choice.until },
+		{ "--until", "TIME", "rows before this time, likewise", NULL, &r.choice.until },
 		{ "--time-column", "COLUMN", "the column that has the time; also the order", NULL,
 		  &r.choice.time_column },
 		{ "--by-commit-time", NULL, "by the time of the commit of the row's last change",

@@ -124,11 +124,11 @@ def test_a_prepared_transaction_that_blocks_the_slot_is_named(make_stage, own_po
     backfill.drop_slot(stage)
     stage.sql("BEGIN; SELECT pg_current_xact_id(); PREPARE TRANSACTION 'it''s forgotten'")
     stage.insert("1")
-    why = backfill.refused(backfill.run(stage, *MISSING, "--timeout", "2"))
+    why = backfill.refused(backfill.run(stage, *MISSING, "--timeout", "2s"))
     assert "prepared transaction it's forgotten, " in why and "longer than 2 s" in why and "raise --timeout" in why
     backfill.no_slot_is_left(stage)
     assert backfill.sent(stage) == []
-    process = backfill.start(stage, *MISSING, "--timeout", "60")
+    process = backfill.start(stage, *MISSING, "--timeout", "60s")
     wait_until(lambda: backfill.has_slot(stage) or process.poll() is not None, 20, "it waits")
     stage.sql("ROLLBACK PREPARED 'it''s forgotten'")
     _, said = process.communicate(timeout=60)

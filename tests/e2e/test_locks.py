@@ -88,7 +88,7 @@ def test_those_that_need_no_row_of_it_end_too(ready):
     with locked(ready, "outbox") as holder:
         for command, run in run_all(ready, OTHERS).items():
             assert run.stdout + run.stderr, command
-        backfill = run_command("backfill", "--force", "--timeout", "3", "-c", ready.file, deadline=DEADLINE)
+        backfill = run_command("backfill", "--force", "--timeout", "3s", "-c", ready.file, deadline=DEADLINE)
         assert backfill.returncode != 0 and f"process {holder}" in backfill.stderr, backfill.stderr
 
 

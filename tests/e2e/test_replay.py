@@ -99,6 +99,20 @@ def test_what_is_chosen_is_sent_again_marked_and_in_order(delivered, choice):
     assert stage.sql("SELECT count(*) FROM walpost.reissue") == [(0,)]
 
 
+def test_a_duration_is_counted_back_from_now_and_becomes_a_time(delivered):
+    delivered.sql(f"UPDATE {delivered.table} SET at = now() - n * interval '1 hour' + interval '30 min'")
+    done = _replay(delivered, "--time-column", "at", "--since", "5h", "--until", "90000s")
+    assert done.returncode == 0 and "no row of public.outbox is chosen: nothing was sent" in done.stdout
+    assert _again(delivered) == []
+    said = _json(_replay(delivered, "--json", "--time-column", "at", "--until", "9999h"))
+    assert (said["state"], said["total"], said["sent"], "id" in said) == ("done", 0, 0, False)
+    assert _replay(delivered, "--time-column", "at", "--since", "5h", "--until", "120min").returncode == 0
+    assert _again(delivered) == _ids(delivered, "n BETWEEN 3 AND 5")
+    ((since, is_right),) = delivered.sql("""SELECT chosen->>'since', now() - (chosen->>'since')::timestamptz
+        BETWEEN '5 h' AND '5 h 5 min' FROM walpost.replay ORDER BY id DESC LIMIT 1""")
+    assert since.endswith("Z") and is_right
+
+
 def test_one_by_its_id(delivered):
     (id,) = _ids(delivered, "n = 17")
     done = _replay(delivered, "--id", id)

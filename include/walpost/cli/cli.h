@@ -102,6 +102,12 @@ int wp_cli_exit_of(enum wp_rc rc);
 /* Flushes standard output: WP_EXIT_OK, or WP_EXIT_FAILED with a message when it could not be written. */
 int wp_cli_done(void) WP_MUST_CHECK;
 /* The whole of a command that only prints and needs no configuration. */
+/*
+ * An option's value: a number with a unit of ms, s, min, h, and at least 1 ms. If `text` is NULL, the
+ * value stays. Gives WP_EXIT_OK or WP_EXIT_CONFIG, which is told then.
+ */
+int wp_cli_duration(const char *option, const char *text, int64_t *ret_ms) WP_MUST_CHECK;
+
 int wp_cli_print(const char *command, const char *about, void (*print)(FILE *out), int argc,
 		 char **argv);
 
