@@ -200,6 +200,8 @@ static void judge_foreign(struct holds *h)
 	wp_buffer_release(&cure);
 }
 
+#define OR_PARK "-- or, to hold back the later events of its aggregate as well: relay.poison = park"
+
 /* With dead-letter or park they are set aside, and stop nobody. */
 static void judge_refused(struct holds *h)
 {
@@ -211,16 +213,18 @@ static void judge_refused(struct holds *h)
 	(void)wp_error_set(
 		&error, WP_CONFIG,
 		"slot %s holds %s%" PRIu64
-		" events that can never be delivered, and walpost run stops at the first (%s). To "
+		" event%s that can never be delivered, and walpost run stops at the first (%s). To "
 		"discard everything up to the last of them instead: walpost slot skip --to %s",
 		h->c->config.postgres.slot, h->whole ? "" : "at least ", h->refused_count,
-		h->refused.text, wp_lsn_text(h->refused_until, beyond));
+		h->refused_count == 1 ? "" : "s", h->refused.text,
+		wp_lsn_text(h->refused_until, beyond));
 	bool has_topic = h->c->config.relay.dead_letter_topic[0] != '\0';
 	wp_findings_add(&h->c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "slot_holds_refused",
 			error.text,
-			has_topic ? "-- set relay.poison = dead-letter"
-				  : "-- set relay.poison = dead-letter\n"
-				    "-- set relay.dead_letter.topic = outbox.dead-letters");
+			has_topic
+				? "-- set relay.poison = dead-letter\n" OR_PARK
+				: "-- set relay.poison = dead-letter\n"
+				  "-- set relay.dead_letter.topic = outbox.dead-letters\n" OR_PARK);
 }
 
 static void judge(struct holds *h)
@@ -228,8 +232,9 @@ static void judge(struct holds *h)
 	const struct wp_survey_counts *counts = wp_survey_counts(h->survey);
 	struct wp_error error;
 
-	(void)wp_error_set(&error, WP_OK, "slot %s holds %s%" PRIu64 " events",
-			   h->c->config.postgres.slot, h->whole ? "" : "at least ", counts->events);
+	(void)wp_error_set(&error, WP_OK, "slot %s holds %s%" PRIu64 " event%s",
+			   h->c->config.postgres.slot, h->whole ? "" : "at least ", counts->events,
+			   counts->events == 1 ? "" : "s");
 	wp_findings_add(&h->c->found.findings, WP_FINDING_OK, WP_ROOM_SLOT, "slot_holds",
 			error.text, "");
 	if (counts->foreign > 0)

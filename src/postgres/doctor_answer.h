@@ -32,6 +32,7 @@
 	X(SLOT_SYNCED, "(SELECT j->>'synced' FROM slot)")                                         \
 	X(SLOT_RETAINED, "(SELECT pg_size_pretty(here.lsn - (j->>'restart_lsn')::pg_lsn) "        \
 			 "FROM slot, here)")                                                      \
+	X(SLOT_SAFE_MB, "(SELECT (j->>'safe_wal_size')::bigint / 1048576 FROM slot)")             \
 	X(SLOT_LAGS, "(SELECT (here.lsn - (j->>'confirmed_flush_lsn')::pg_lsn) * 2 > "            \
 		     "here.lsn - (j->>'restart_lsn')::pg_lsn FROM slot, here)")                   \
 	X(OLD_PREPARED, "(SELECT gid FROM pg_prepared_xacts WHERE database = current_database() " \

@@ -133,18 +133,50 @@ static void say_held_back(struct judge *j)
 		   j->options->slot, answer_text(j, D_SLOT_RETAINED), who);
 }
 
+static void cure_far_behind(struct judge *j, bool is_read)
+{
+	wp_sql_add(&j->cure, is_read ? "-- see the relay's log for the cause; walpost status "
+				       "--watch shows whether it catches up"
+				     : "-- start the relay: walpost run");
+}
+
+/* Of what max_slot_wal_keep_size allows: whatever was written a second on average, it may be gone in one. */
+static bool is_nearly_lost(const struct judge *j)
+{
+	long keep = answer_number(j, D_KEEP_MB);
+
+	return keep > 0 && !answer_null(j, D_SLOT_SAFE_MB) &&
+	       answer_number(j, D_SLOT_SAFE_MB) < keep / 4;
+}
+
 static void judge_kept(struct judge *j)
 {
+	bool is_read = !answer_null(j, D_SLOT_ACTIVE_PID);
+
+	if (is_nearly_lost(j)) {
+		bool lags = answer_yes(j, D_SLOT_LAGS);
+		if (lags)
+			cure_far_behind(j, is_read);
+		else
+			cure_old_transaction(j);
+		wp_sql_add(&j->cure, "\n-- and raise max_slot_wal_keep_size, if the disk has room");
+		FOUND_WARN(j, "slot_wal",
+			   "slot %s keeps %s of WAL, and is lost with its events after %ld MB more "
+			   "(max_slot_wal_keep_size is %ld MB): %s",
+			   j->options->slot, answer_text(j, D_SLOT_RETAINED),
+			   answer_number(j, D_SLOT_SAFE_MB), answer_number(j, D_KEEP_MB),
+			   !lags     ? "an open transaction holds it back"
+			   : is_read ? "its relay is far behind"
+				     : "no relay reads it");
+		return;
+	}
 	if (!answer_is(j, D_SLOT_WAL_STATUS, "extended"))
 		return; /* within max_wal_size; or preflight has said more */
 	if (!answer_yes(j, D_SLOT_LAGS)) {
 		say_held_back(j);
 		return;
 	}
-	bool is_read = !answer_null(j, D_SLOT_ACTIVE_PID);
-	wp_sql_add(&j->cure, is_read ? "-- see the relay's log for the cause; walpost status "
-				       "--watch shows whether it catches up"
-				     : "-- start the relay: walpost run");
+	cure_far_behind(j, is_read);
 	FOUND_WARN(
 		j, "slot_wal",
 		"slot %s keeps %s of WAL, more than max_wal_size: %s, and the disk is filling up",

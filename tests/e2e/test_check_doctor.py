@@ -157,6 +157,15 @@ def test_wal_that_is_kept_for_a_relay_that_is_not_there(ready, little_wal, relay
     wait_until(is_caught_up, 30, "the relay has caught up, and the slot keeps little")
 
 
+def test_a_slot_that_is_nearly_lost(ready, server):
+    server.set_conf(max_slot_wal_keep_size="64MB", max_wal_size="256MB")
+    assert _is_fine(ready, "slot_wal")
+    _write_wal(ready, 4)  # of 16 MB each
+    warned = _warned(ready, "slot_wal", "and is lost with its events after ")
+    assert "(max_slot_wal_keep_size is 64 MB): no relay reads it" in warned["what"]
+    assert "walpost run" in warned["cure"] and "raise max_slot_wal_keep_size" in warned["cure"]
+
+
 def test_wal_that_is_kept_for_an_open_transaction(ready, little_wal, relay):
     relay().start()
     session = ready.server.connect(ready.name)

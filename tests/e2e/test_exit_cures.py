@@ -174,7 +174,7 @@ def test_check_counts_an_event_without_a_valid_topic_as_a_relay_refuses_it(stage
     relay.stop()
     stage.insert("a", topic="no topic")
     found = failures(relay)["slot_holds_refused"]
-    assert "holds 1 events that can never be delivered" in found["what"] and "no topic" in found["what"]
+    assert "holds 1 event that can never be delivered" in found["what"] and "no topic" in found["what"]
     ((type,),) = stage.sql(f"SELECT type FROM {stage.table}")
     for change in ({"relay.poison": "park"}, {"outbox.skip.types": type},
                    {"relay.poison": "dead-letter", "relay.dead_letter.topic": stage.topic("dead")}):

@@ -15,7 +15,7 @@ THRESHOLDS = {
     "WalpostKafkaThrottles": ("> 60", "> 2", "a time within a window: by the factor"),
     "WalpostEventsParked": ("> 900", "> 30", "an age: by the factor"),
     "WalpostScheduledLate": ("> 300", "> 10", "an age: by the factor"),
-    "WalpostRetainedWalLarge": ("> 10 * 1024 * 1024 * 1024", "> 64 * 1024 * 1024", "a test does not fill a disk"),
+    "WalpostRetainedWalLarge": ("> 5 * 1024 * 1024 * 1024", "> 64 * 1024 * 1024", "a test does not fill a disk"),
 }
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -34,7 +34,7 @@ def test_the_rules_fire_when_they_should_and_not_else(tree):
 @pytest.mark.parametrize("before, after", [
     ("walpost_oldest_unconfirmed_seconds > 60", "walpost_oldest_unconfirmed_seconds > 6000"),
     ("for: 1m", "for: 1h"),
-    ("> 10 * 1024", ">= 10 * 1024"),
+    ("> 5 * 1024 * 1024", ">= 5 * 1024 * 1024"),
     ('event!="held"', 'event!="x"'),
 ])
 def test_a_planted_mistake_in_a_rule_is_found(tree, tmp_path, before, after):

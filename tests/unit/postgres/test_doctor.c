@@ -172,6 +172,30 @@ static void slots_of_nobody_are_named_and_may_be_dropped(void **state)
 		      "\nSELECT pg_drop_replication_slot('old');");
 }
 
+static void a_slot_that_is_nearly_lost_is_warned_of_whatever_the_rate(void **state)
+{
+	s.values[D_WAL_RATE] = "1024";
+	s.values[D_KEEP_MB] = "1000";
+	s.values[D_SLOT_SAFE_MB] = "250";
+	check_finding("slot_retention", OK, "", "");
+	assert_null(finding("slot_wal"));
+	s.values[D_SLOT_SAFE_MB] = "249";
+	check_finding("slot_wal", WARNS, "an open transaction holds it back",
+		      "CHECKPOINT;\n-- and raise");
+	s.values[D_SLOT_LAGS] = "t";
+	check_finding("slot_wal", WARNS,
+		      "keeps 3 GB of WAL, and is lost with its events after 249 MB more",
+		      "-- start the relay");
+	CHECK_HAS(finding("slot_wal")->cure, "raise max_slot_wal_keep_size");
+	s.values[D_SLOT_WAL_STATUS] = "extended";
+	s.values[D_SLOT_ACTIVE_PID] = "17";
+	check_finding("slot_wal", WARNS,
+		      "(max_slot_wal_keep_size is 1000 MB): its relay is far behind", "--watch");
+	s.values[D_KEEP_MB] = "-1"; /* the server then says nothing of what is safe */
+	s.values[D_SLOT_SAFE_MB] = NULL;
+	check_finding("slot_wal", WARNS, "the disk is filling up", "");
+}
+
 static void wal_above_the_servers_measure_is_explained(void **state)
 {
 	s.values[D_SLOT_WAL_STATUS] = "extended";
@@ -383,6 +407,7 @@ int main(void)
 		   FRESH(a_limit_that_lasts_less_than_an_hour_is_warned_of),
 		   FRESH(slots_of_nobody_are_named_and_may_be_dropped),
 		   FRESH(wal_above_the_servers_measure_is_explained),
+		   FRESH(a_slot_that_is_nearly_lost_is_warned_of_whatever_the_rate),
 		   FRESH(a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept),
 		   FRESH(a_slot_that_is_copied_wants_its_standby_waited_for),
 		   FRESH(a_former_primarys_slot_is_told_on_either_server),
