@@ -154,7 +154,8 @@ BEGIN
       JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass(outbox));
     IF target IS NULL THEN
       RAISE EXCEPTION 'walpost.schedule(): table % does not exist', outbox USING ERRCODE = 'undefined_table',
-        HINT = 'For an event without a table add message => true; outbox is then the prefix of the message.';
+        HINT = 'A table outside the search_path is named with its schema, as in sales.outbox. For an event without '
+          'a table add message => true; outbox is then the prefix of the message.';
     END IF;
   END IF;
   refusal := walpost.schedule_refusal(current_user, target, message, typed);

@@ -235,13 +235,21 @@ static void write_result(struct wp_retry *r, uint64_t left)
 }
 
 /* Also of what was done before it failed. */
+static bool has_counted(const struct wp_retry *r)
+{
+	for (size_t i = 0; i < sizeof(r->counts) / sizeof(r->counts[0]); i++)
+		if (r->counts[i] > 0)
+			return true;
+	return false;
+}
+
 static int report(struct wp_retry *r, uint64_t left, enum wp_rc rc, const struct wp_error *error)
 {
 	int exit_code = WP_EXIT_OK;
 
 	if (r->letters->options.json)
 		write_result(r, left);
-	else
+	else if (rc == WP_OK || has_counted(r))
 		say_counts(r, left);
 	exit_code = wp_cli_done();
 	if (exit_code == WP_EXIT_OK && r->json_failed)

@@ -54,10 +54,11 @@ enum wp_rc wp_cli_parked_ask_events(struct wp_cli_parked *p, PGresult **ret, str
 	return wp_statement_ask(&statement, ret, error);
 }
 
+/* The topic of an event that follows another is determined when it is its turn. */
 static const char *excerpt(struct wp_excerpt *e, const PGresult *r, int row, int column)
 {
 	if (PQgetisnull(r, row, column))
-		return "none";
+		return column == E_TOPIC ? "unknown" : "none";
 	return wp_excerpt(e, wp_span_of(PQgetvalue(r, row, column)));
 }
 

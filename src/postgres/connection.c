@@ -206,6 +206,11 @@ static const char *password_variable(const struct wp_connection *c)
 		       : NULL;
 }
 
+static bool is_file(const char *variable)
+{
+	return strcmp(variable + strlen(variable) - strlen("_FILE"), "_FILE") == 0;
+}
+
 /* 42501: the role may not replicate, or not connect to the database. */
 static const char *write_grants(PGconn *pg, struct wp_buffer *into)
 {
@@ -272,10 +277,11 @@ static void note_refusal(struct wp_connection *c, int errnum)
 	if (!strcmp(f.sqlstate, "28P01") && variable && !c->plan.login)
 		(void)wp_error_set(
 			&f.error, WP_IO,
-			"cannot connect: %.700s; correct or unset %s in walpost's "
-			"environment: its password was used, and it overrides PGPASSWORD "
-			"and a passfile",
-			text, variable);
+			"cannot connect: %.700s; %s %s in walpost's environment: its password was "
+			"used, and it overrides PGPASSWORD and a passfile",
+			text,
+			is_file(variable) ? "correct the file of, or unset," : "correct or unset",
+			variable);
 	c->failure = f;
 }
 

@@ -733,6 +733,6 @@ def test_what_is_missing_is_named_with_its_cure(three):
         stage.sql(f"GRANT SELECT ON outbox TO {role}")
         done = command(stage, "retry", "--all", changes=changes)
         assert done.returncode == WRONG and "INSERT, UPDATE ON walpost.dead_letters_retried" in done.stderr
-        assert "0 sent again" in done.stdout
+        assert done.stdout == ""
     finally:
         stage.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
