@@ -125,6 +125,11 @@ BEGIN
       WHERE r.prpubid = $1 AND r.prrelid = ANY ($2)'
       INTO refusal USING p.oid, named || leaves, publication;
   END IF;
+  -- PostgreSQL 19: FOR ALL TABLES EXCEPT (TABLE ...).
+  IF EXISTS (SELECT FROM pg_publication_rel r WHERE r.prpubid = p.oid AND r.prrelid = ANY (named || leaves)
+      AND (to_jsonb(r)->>'prexcept')::boolean) THEN
+    refusal := format('publication %s is for all tables except this one', publication);
+  END IF;
   IF p.puballtables OR schemas IS NOT NULL THEN
     generation := generation || format(' %s', (SELECT CASE c.relkind WHEN 'r' THEN c.relfilenode END
       FROM pg_class c WHERE c.oid = outbox));

@@ -8,7 +8,13 @@
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
+#include "walpost/postgres/versions.h"
 #include "walpost/wal/slot_cure.h"
+
+#define TEXT_OF(number) #number
+#define TEXT(macro) TEXT_OF(macro)
+#define OLDEST TEXT(WP_POSTGRES_OLDEST)
+#define NEWEST TEXT(WP_POSTGRES_NEWEST)
 
 enum { LOSS_SIZE = 800 }; /* of a why, for the relay has more to say of it */
 
@@ -16,10 +22,18 @@ static void judge_version(struct judge *j)
 {
 	const char *version = answer_text(j, A_VERSION_TEXT);
 	int major = j->version / 10000;
-	if (major < 14) {
-		wp_sql_add(&j->cure, "-- upgrade the server to PostgreSQL 14 or newer");
+	if (major < WP_POSTGRES_OLDEST) {
+		wp_sql_add(&j->cure, "-- upgrade the server to PostgreSQL %s or newer", OLDEST);
 		FOUND_WRONG(j, "server_version",
-			    "PostgreSQL %s is too old: walpost requires 14 or newer", version);
+			    "PostgreSQL %s is too old: walpost requires " OLDEST " or newer",
+			    version);
+		return;
+	}
+	if (major > WP_POSTGRES_NEWEST) {
+		FOUND_OK(j, "server_version",
+			 "PostgreSQL %s is newer than " OLDEST " to " NEWEST
+			 ", on which this version of walpost was tested",
+			 version);
 		return;
 	}
 	struct wp_minor_bugs bugs = wp_minor_bugs(major, j->version % 10000);

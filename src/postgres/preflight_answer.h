@@ -86,6 +86,7 @@
 	X(PUB_VIA_ROOT, "(SELECT j->>'pubviaroot' FROM pub)")                                      \
 	X(PUB_NAMES_TABLE,                                                                         \
 	  "coalesce(asked.has_up, false) OR EXISTS (SELECT FROM near WHERE is_up)")                \
+	X(PUB_EXCEPTED, "array_to_string(asked.excepted, ', ')")                                   \
 	X(PUB_LISTED, "(SELECT count(*) FROM leaf WHERE covered)")                                 \
 	X(PUB_UNLISTED, "(SELECT string_agg(quoted, ', ' ORDER BY quoted) FROM "                   \
 			"(SELECT quoted FROM leaf WHERE NOT covered ORDER BY quoted LIMIT 5) l)")  \

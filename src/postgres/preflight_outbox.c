@@ -230,6 +230,20 @@ static void judge_case_in_publication(struct judge *j, bool has_ours)
 			   publication, j->quoted, other);
 }
 
+/* PostgreSQL 19. What else it excepts it must except anew. */
+static void judge_excepted(struct judge *j)
+{
+	const char *publication = j->options->publication;
+
+	wp_sql_add(&j->cure,
+		   "ALTER PUBLICATION %I SET ALL TABLES; -- with the rest of its list, if there is "
+		   "any: SET ALL TABLES EXCEPT (TABLE ...)",
+		   publication);
+	FOUND_LOST(j, "publication_table",
+		   "publication %s is for all tables except some, among them %s" NOT_BEFORE,
+		   publication, answer_text(j, A_PUB_EXCEPTED));
+}
+
 static void judge_membership(struct judge *j)
 {
 	const char *publication = j->options->publication;
@@ -616,7 +630,9 @@ void wp_judge_published_table(struct judge *j)
 {
 	if (answer_null(j, A_PUB) || !is_table(j))
 		return;
-	if (j->table->is_pattern)
+	if (!answer_null(j, A_PUB_EXCEPTED))
+		judge_excepted(j);
+	else if (j->table->is_pattern)
 		judge_memberships(j);
 	else
 		judge_membership(j);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "preflight_judge.h"
+#include "walpost/postgres/versions.h"
 
 static void a_minor_has_the_bugs_that_later_ones_cure(void **state)
 {
@@ -35,7 +36,7 @@ static void majors_differ(void **state)
 
 static void the_oldest_minors_have_room_for_all(void **state)
 {
-	for (int major = 14; major <= 18; major++) {
+	for (int major = WP_POSTGRES_OLDEST; major <= WP_POSTGRES_NEWEST; major++) {
 		struct wp_minor_bugs bugs = wp_minor_bugs(major, 0);
 		CHECK(bugs.count > 0);
 		CHECK(strlen(bugs.text) < sizeof(bugs.text) - 1);

@@ -200,8 +200,9 @@ static void the_server_must_be_14_or_newer(void **state)
 	set_up(state);
 	s.values[A_VERSION] = "140021";
 	check_finding("server_version", OK, "", "");
-	s.values[A_VERSION] = "190000";
-	check_finding("server_version", OK, "", "");
+	s.values[A_VERSION] = "990000";
+	s.values[A_VERSION_TEXT] = "99.0";
+	check_finding("server_version", OK, "PostgreSQL 99.0 is newer than 14 to", "");
 }
 
 static void minors_with_known_bugs_are_warned_of(void **state)
@@ -239,6 +240,16 @@ static void the_effective_wal_level_counts(void **state)
 	check_finding("wal_level", OK, "raises it to logical with the slot", "");
 	s.values[A_WAL_LEVEL] = s.values[A_WAL_LEVEL_EFFECTIVE] = "minimal";
 	check_finding("wal_level", WP_FINDING_FAIL, "wal_level is minimal", "ALTER SYSTEM");
+}
+
+/* PostgreSQL 19. */
+static void a_publication_of_all_tables_may_except_the_outbox(void **state)
+{
+	s.values[A_PUB_ALL] = "true";
+	check_finding("publication_table", OK, "", "");
+	s.values[A_PUB_EXCEPTED] = "public.outbox";
+	check_finding("publication_table", WP_FINDING_FAIL,
+		      "for all tables except some, among them public.outbox", "SET ALL TABLES;");
 }
 
 static void check_provider(const char *signs, const char *name, const char *logical,
@@ -941,6 +952,7 @@ int main(void)
 		FRESH(an_answer_of_another_shape_is_refused), FRESH(the_server_must_be_14_or_newer),
 		FRESH(minors_with_known_bugs_are_warned_of), FRESH(a_standby_may_become_a_primary),
 		FRESH(wal_level_must_be_logical), FRESH(the_effective_wal_level_counts),
+		FRESH(a_publication_of_all_tables_may_except_the_outbox),
 		FRESH(a_cure_is_the_providers), FRESH(a_value_has_the_unit_that_the_provider_takes),
 		FRESH(neon_removes_slots), FRESH(a_pooler_is_known_by_its_name),
 		FRESH(there_must_be_room_for_one_more), FRESH(the_role_must_be_able_to_replicate),
