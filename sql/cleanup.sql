@@ -128,7 +128,7 @@ BEGIN
   -- PostgreSQL 19: FOR ALL TABLES EXCEPT (TABLE ...).
   IF EXISTS (SELECT FROM pg_publication_rel r WHERE r.prpubid = p.oid AND r.prrelid = ANY (named || leaves)
       AND (to_jsonb(r)->>'prexcept')::boolean) THEN
-    refusal := format('publication %s is for all tables except this one', publication);
+    refusal := format('publication %s is for all tables except some, among them this one', publication);
   END IF;
   IF p.puballtables OR schemas IS NOT NULL THEN
     generation := generation || format(' %s', (SELECT CASE c.relkind WHEN 'r' THEN c.relfilenode END

@@ -29,9 +29,9 @@ static void say_tables(const struct wp_backfill *b)
 static void say_discarded(const struct wp_backfill *b)
 {
 	wp_cli_say(stdout,
-		   "events of %" PRIu64
-		   " of these rows were discarded with walpost parked, and are "
-		   "sent like the others: delete the rows, or leave them out with --where; id",
+		   "rows whose event was discarded with walpost parked: %" PRIu64
+		   "; they are sent like the others, unless you delete them or leave them out with "
+		   "--where. Their ids:",
 		   b->discarded_rows);
 	for (size_t i = 0; i < WP_BACKFILL_DISCARDED_SHOWN && i < b->discarded_rows; i++)
 		wp_cli_say(stdout, "%s %s", i == 0 ? "" : ",", b->discarded_ids[i].text);
@@ -224,6 +224,7 @@ static int run_it(struct wp_backfill *b)
 	wp_backfill_close_sink(b);
 	PQclear(b->parked);
 	PQclear(b->discarded);
+	free(b->discarded_order);
 	wp_session_release(&b->replication);
 	wp_session_release(&b->session);
 	wp_diff_release(&b->diff);

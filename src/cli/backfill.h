@@ -91,8 +91,9 @@ struct wp_backfill {
 	char slot_lsn[WP_LSN_TEXT_SIZE]; /* that it had confirmed; "": nothing, or there is none */
 	struct wp_source_facts facts;	 /* timelines and the end of the log; no more */
 	struct wp_topic_list delivered_to; /* topics that took events, as the checkpoint has them */
-	PGresult *parked;    /* owned: outbox and key of each aggregate; NULL: nothing is parked */
-	PGresult *discarded; /* owned: outbox and id of what walpost parked discarded, or NULL */
+	PGresult *parked;     /* owned: outbox and key of each aggregate; NULL: nothing is parked */
+	PGresult *discarded;  /* owned: outbox and id of what walpost parked discarded, or NULL */
+	int *discarded_order; /* owned: its rows, sorted */
 	uint64_t discarded_rows;				      /* of the rows to be sent */
 	struct wp_excerpt discarded_ids[WP_BACKFILL_DISCARDED_SHOWN]; /* of the first of them */
 	int64_t skipped;   /* events, with walpost slot skip */

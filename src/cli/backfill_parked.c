@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* qsort_r() */
 #include "backfill.h"
 
 #include <stdlib.h>
@@ -34,17 +35,60 @@ static enum wp_rc ask(struct wp_backfill *b, const char *template, PGresult **re
 	return wp_statement_ask(&statement, ret, error);
 }
 
-/* In the order of memcmp(), by which one of them is found. */
-static enum wp_rc find_acts(struct wp_backfill *b, struct wp_error *error)
+static int compare(struct wp_span a, struct wp_span b)
 {
-	return ask(b,
-		   "SELECT DISTINCT outbox COLLATE \"C\", id_of_event COLLATE \"C\" "
-		   "FROM walpost.parked_acts WHERE slot = %L AND act IN ('skip', 'purge') "
-		   "AND id_of_event IS NOT NULL ORDER BY 1, 2",
-		   &b->discarded, error);
+	size_t size = a.size < b.size ? a.size : b.size;
+	int order = size == 0 ? 0 : memcmp(a.data, b.data, size);
+
+	return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-/* Of these only the number was recorded, if they could be listed. */
+static int compare_act(const PGresult *acts, int row, struct wp_span outbox, struct wp_span id)
+{
+	int order = compare(wp_span_of(PQgetvalue(acts, row, 0)), outbox);
+
+	return order != 0 ? order : compare(wp_span_of(PQgetvalue(acts, row, 1)), id);
+}
+
+static int compare_acts(const void *a, const void *b, void *acts)
+{
+	int other = *(const int *)b;
+
+	return compare_act(acts, *(const int *)a, wp_span_of(PQgetvalue(acts, other, 0)),
+			   wp_span_of(PQgetvalue(acts, other, 1)));
+}
+
+/* They are sorted here: a server that has another encoding has another order. */
+static enum wp_rc sort_acts(struct wp_backfill *b, struct wp_error *error)
+{
+	int count = PQntuples(b->discarded);
+
+	b->discarded_order = calloc((size_t)count + 1, sizeof(b->discarded_order[0]));
+	if (b->discarded_order == NULL)
+		return wp_error_set(error, WP_NOMEM, "out of memory for the discarded events");
+	for (int i = 0; i < count; i++)
+		b->discarded_order[i] = i;
+	qsort_r(b->discarded_order, (size_t)count, sizeof(b->discarded_order[0]), compare_acts,
+		b->discarded);
+	return WP_OK;
+}
+
+/* The newest, if there are very many. */
+static enum wp_rc find_acts(struct wp_backfill *b, struct wp_error *error)
+{
+	struct wp_statement statement;
+
+	wp_statement_begin(&statement, &b->session);
+	wp_sql_add(&statement.sql,
+		   "SELECT outbox, id_of_event FROM walpost.parked_acts WHERE slot = %L "
+		   "AND act IN ('skip', 'purge') AND id_of_event IS NOT NULL ORDER BY id DESC "
+		   "LIMIT 1000000",
+		   b->postgres.slot);
+	enum wp_rc rc = wp_statement_ask(&statement, &b->discarded, error);
+	return rc == WP_OK ? sort_acts(b, error) : rc;
+}
+
+/* Their ids are not recorded, and their number only if they could be listed. */
 static enum wp_rc count_skipped(struct wp_backfill *b, struct wp_error *error)
 {
 	PGresult *r;
@@ -91,25 +135,15 @@ bool wp_backfill_is_parked(const struct wp_backfill *b, const struct wp_event *e
 	return false;
 }
 
-static int compare(struct wp_span a, struct wp_span b)
+static bool was_discarded(const struct wp_backfill *b, const struct wp_event *event)
 {
-	size_t size = a.size < b.size ? a.size : b.size;
-	int order = size == 0 ? 0 : memcmp(a.data, b.data, size);
-
-	return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
-}
-
-static bool was_discarded(const PGresult *acts, const struct wp_event *event)
-{
-	int low = 0, high = acts == NULL ? 0 : PQntuples(acts);
+	int low = 0, high = b->discarded == NULL ? 0 : PQntuples(b->discarded);
 
 	while (low < high) {
 		int middle = low + (high - low) / 2;
-		int order =
-			compare(wp_span_of(PQgetvalue(acts, middle, 0)), wp_span_of(event->table));
+		int order = compare_act(b->discarded, b->discarded_order[middle],
+					wp_span_of(event->table), event->id);
 
-		if (order == 0)
-			order = compare(wp_span_of(PQgetvalue(acts, middle, 1)), event->id);
 		if (order == 0)
 			return true;
 		if (order < 0)
@@ -122,7 +156,7 @@ static bool was_discarded(const PGresult *acts, const struct wp_event *event)
 
 void wp_backfill_judge_discarded(struct wp_backfill *b, const struct wp_event *event)
 {
-	if (wp_span_is_null(event->id) || !was_discarded(b->discarded, event))
+	if (wp_span_is_null(event->id) || !was_discarded(b, event))
 		return;
 	if (b->discarded_rows < WP_BACKFILL_DISCARDED_SHOWN)
 		(void)wp_excerpt(&b->discarded_ids[b->discarded_rows], event->id);

@@ -59,13 +59,21 @@ int wp_cli_fail(int exit_code, const char *format, ...)
 	return exit_code;
 }
 
+#define DURATION_MAX_MS ((int64_t)87600 * 3600 * 1000)
+
 int wp_cli_duration(const char *option, const char *text, int64_t *ret_ms)
 {
-	if (text == NULL || (wp_value_duration(text, ret_ms) == WP_OK && *ret_ms > 0))
+	int64_t ms;
+
+	if (text == NULL)
 		return WP_EXIT_OK;
+	if (wp_value_duration(text, &ms) == WP_OK && ms >= 1 && ms <= DURATION_MAX_MS) {
+		*ret_ms = ms;
+		return WP_EXIT_OK;
+	}
 	return wp_cli_fail(WP_EXIT_CONFIG,
 			   "%s %.100s: allowed is a duration, a number with a unit of ms, s, min, "
-			   "h, such as 90s",
+			   "h, such as 90s, of at most 87600h",
 			   option, text);
 }
 

@@ -234,7 +234,6 @@ static void write_result(struct wp_retry *r, uint64_t left)
 	(void)putchar('\n'); /* wp_cli_done() looks */
 }
 
-/* Also of what was done before it failed. */
 static bool has_counted(const struct wp_retry *r)
 {
 	for (size_t i = 0; i < sizeof(r->counts) / sizeof(r->counts[0]); i++)
@@ -243,6 +242,7 @@ static bool has_counted(const struct wp_retry *r)
 	return false;
 }
 
+/* Also of what was done before it failed. */
 static int report(struct wp_retry *r, uint64_t left, enum wp_rc rc, const struct wp_error *error)
 {
 	int exit_code = WP_EXIT_OK;

@@ -12,7 +12,6 @@
 #include "walpost/base/clock.h"
 #include "walpost/cli/cli.h"
 #include "walpost/cli/output.h"
-#include "walpost/config/option.h"
 #include "walpost/postgres/publication.h"
 
 enum {

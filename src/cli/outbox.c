@@ -237,10 +237,10 @@ enum wp_rc wp_cli_create_exported_slot(struct wp_session *s,
 		PQclear(made);
 	} else if (watch.given_up) {
 		rc = wp_error_set(error, WP_IO,
-				  "creating the temporary slot took longer than %lld s, for it "
+				  "creating the temporary slot took longer than %g s, for it "
 				  "waits for transactions to end, the oldest: %s. End it, or raise "
 				  "--timeout",
-				  (long long)timeout_ms / 1000,
+				  (double)timeout_ms / 1000.,
 				  watch.first[0] != '\0' ? watch.first : "not known");
 	}
 	wp_session_release(&watch.session);

@@ -13,7 +13,7 @@ enum { RATE_MAX = 1000000, FIXED_TIME_SIZE = 24 };
 
 /* -- what was asked for ------------------------------------------------------------------------ */
 
-/* A duration goes back from now, and is a time from then on: a replay that is resumed chooses the same. */
+/* A duration is made a time once, so that a replay that is resumed chooses the same rows. */
 static void fix_time(const char **text, char into[FIXED_TIME_SIZE])
 {
 	int64_t back_ms;
@@ -269,8 +269,8 @@ static int run_replay(int argc, char **argv)
 	const struct wp_cli_option options[] = {
 		{ "--outbox", "TABLE", "rows of this table, or section [outbox.NAME]", NULL,
 		  &r.choice.outbox },
-		{ "--since", "TIME", "rows from this time on: 2h, or 2026-01-31T12:00:00Z", NULL,
-		  &r.choice.since },
+		{ "--since", "TIME", "rows from this time on: 2h (ago), or 2026-01-31T12:00:00Z",
+		  NULL, &r.choice.since },
 		{ "--until", "TIME", "rows before this time, likewise", NULL, &r.choice.until },
 		{ "--time-column", "COLUMN", "the column that has the time; also the order", NULL,
 		  &r.choice.time_column },
@@ -302,7 +302,7 @@ static int run_replay(int argc, char **argv)
 		.options = options,
 		.option_count = OPTION_COUNT(options),
 		.exits = {
-			[WP_EXIT_OK] = "all were sent and are confirmed; with --dry-run: counted",
+			[WP_EXIT_OK] = "all were sent and are confirmed, or none is chosen; with --dry-run: counted",
 			[WP_EXIT_FAILED] = "interrupted, or the server does not answer; can be resumed",
 			[WP_EXIT_CONFIG] = unusable,
 		},

@@ -154,9 +154,11 @@ static bool has_reference(const char *value)
 /* All of the value is one. */
 static bool is_whole_reference(const char *value)
 {
+	if (!wp_import_begins(value, "${"))
+		return false;
 	const char *name = value + strlen("${");
 
-	return wp_import_begins(value, "${") && strcspn(name, "}") + 1 == strlen(name) &&
+	return strcspn(name, "}") + 1 == strlen(name) &&
 	       is_provider((struct wp_span){ (const uint8_t *)name, strcspn(name, ":}") });
 }
 

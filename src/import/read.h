@@ -17,7 +17,7 @@ enum wp_rc wp_import_copy_text(struct wp_import_properties *p, struct wp_span te
 enum wp_rc wp_import_append_byte(struct wp_import_properties *p, uint8_t byte, unsigned line,
 				 struct wp_error *error) WP_MUST_CHECK;
 
-/* Between the words of one line. */
+/* Does it separate words of one line? */
 static inline bool wp_import_is_blank(uint8_t c)
 {
 	return c == ' ' || c == '\t' || c == '\r';

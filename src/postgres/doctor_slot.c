@@ -140,12 +140,16 @@ static void cure_far_behind(struct judge *j, bool is_read)
 				     : "-- start the relay: walpost run");
 }
 
-/* Of what max_slot_wal_keep_size allows: whatever was written a second on average, it may be gone in one. */
+/*
+ * Less than a quarter of max_slot_wal_keep_size is left. The average rate does not count: a burst may
+ * use it up within a second. Of a slot that is beyond the limit preflight has said more.
+ */
 static bool is_nearly_lost(const struct judge *j)
 {
 	long keep = answer_number(j, D_KEEP_MB);
 
 	return keep > 0 && !answer_null(j, D_SLOT_SAFE_MB) &&
+	       !answer_is(j, D_SLOT_WAL_STATUS, "unreserved") &&
 	       answer_number(j, D_SLOT_SAFE_MB) < keep / 4;
 }
 

@@ -31,8 +31,8 @@ static void judge_version(struct judge *j)
 	}
 	if (major > WP_POSTGRES_NEWEST) {
 		FOUND_OK(j, "server_version",
-			 "PostgreSQL %s is newer than " OLDEST " to " NEWEST
-			 ", on which this version of walpost was tested",
+			 "PostgreSQL %s is newer than " NEWEST
+			 ": this version of walpost was tested on " OLDEST " to " NEWEST,
 			 version);
 		return;
 	}

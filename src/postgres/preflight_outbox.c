@@ -230,7 +230,7 @@ static void judge_case_in_publication(struct judge *j, bool has_ours)
 			   publication, j->quoted, other);
 }
 
-/* PostgreSQL 19. What else it excepts it must except anew. */
+/* PostgreSQL 19. SET ALL TABLES replaces the list: other exceptions must be listed again. */
 static void judge_excepted(struct judge *j)
 {
 	const char *publication = j->options->publication;

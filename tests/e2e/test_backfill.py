@@ -144,14 +144,14 @@ def test_events_that_were_discarded_are_spoken_of(lost):
         lost.sql("""INSERT INTO walpost.parked_acts (slot, act, outbox, id_of_event, "position", events, code, reason)
             VALUES (%s, %s, 'public.outbox', %s, 'x', 1, 'X', 'x')""", (slot, act, id))
     said = backfill.done(backfill.run(lost, "--missing", "--order-by", "n", "--dry-run"))
-    assert "events of 1 of these rows were discarded with walpost parked" in said and f"; id {discarded}\n" in said
+    assert "discarded with walpost parked: 1;" in said and f"Their ids: {discarded}\n" in said
     assert "slot skip" not in said
     lost.sql("INSERT INTO walpost.parked_acts (slot, act, outbox, id_of_event, \"position\", events, code, reason) "
              f"SELECT %s, 'purge', 'public.outbox', id::text, 'x', 1, 'X', 'x' FROM {lost.table}", (lost.slot,))
     lost.sql("INSERT INTO walpost.skip (slot, from_lsn, to_lsn, events) VALUES (%s, '0/1', '0/2', 1), "
              "('other', '0/1', '0/2', 5)", (lost.slot,))
     said = backfill.done(backfill.run(lost, "--missing", "--order-by", "n", "--dry-run"))
-    assert f"events of {len(missing)} of these rows" in said and said.count(", ...\n") == 1
+    assert f"discarded with walpost parked: {len(missing)};" in said and said.count(", ...\n") == 1
     assert f"walpost slot skip discarded 1 event of slot {lost.slot}, whose ids" in said
     lost.sql("INSERT INTO walpost.skip (slot, from_lsn, to_lsn) VALUES (%s, '0/2', '0/3')", (lost.slot,))
     as_json = backfill.run(lost, "--missing", "--order-by", "n", "--dry-run", "--json")

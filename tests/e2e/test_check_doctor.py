@@ -158,11 +158,11 @@ def test_wal_that_is_kept_for_a_relay_that_is_not_there(ready, little_wal, relay
 
 
 def test_a_slot_that_is_nearly_lost(ready, server):
-    server.set_conf(max_slot_wal_keep_size="64MB", max_wal_size="256MB")
+    server.set_conf(max_slot_wal_keep_size="256MB", max_wal_size="1GB")
     assert _is_fine(ready, "slot_wal")
-    _write_wal(ready, 4)  # of 16 MB each
+    _write_wal(ready, 14)  # of 16 MB each
     warned = _warned(ready, "slot_wal", "and is lost with its events after ")
-    assert "(max_slot_wal_keep_size is 64 MB): no relay reads it" in warned["what"]
+    assert "(max_slot_wal_keep_size is 256 MB): no relay reads it" in warned["what"]
     assert "walpost run" in warned["cure"] and "raise max_slot_wal_keep_size" in warned["cure"]
 
 

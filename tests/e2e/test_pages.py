@@ -66,7 +66,7 @@ def test_the_quickstart_shows_what_one_sees(make_stage, own_postgres):
     page = "quickstart.md"
     seen = blocks(page, "text")
     stage = make_stage(postgres=own_postgres, set_up=False)
-    (options,), (role, event) = blocks(page, "ini"), _sql(page)
+    (options,), (role, grant, event) = blocks(page, "ini"), _sql(page)
     of_role, = (line for line in role.splitlines() if "CREATE ROLE" in line)
     stage.sql(of_role + "CREATE TABLE orders (id int, paid bool)")
     conninfo = own_postgres.conninfo(stage.database, user="walpost")
@@ -96,6 +96,7 @@ def test_the_quickstart_shows_what_one_sees(make_stage, own_postgres):
     relay.start()
     relay.wait_log("event=streaming")
     assert_seen(seen.pop(0), re.sub("(?m)^time=[^ ]* level=[a-z]* ", "", relay.log_text()))
+    stage.sql(f"CREATE ROLE app; {grant}")
     stage.sql(event)
     relay.wait_until(lambda: stage.read(), 20, "the event is there")
     kcat = "kcat -C -e -q -b kafka.example.org:9092 -t outbox.event.order -o beginning -f '%k | %h | %s\\n'"

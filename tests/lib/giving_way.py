@@ -1,4 +1,4 @@
-"""Processes that no deadline watches: beside tests that one does watch they take only what these leave of the cores.
+"""Processes that no deadline watches: beside tests that a deadline watches they take what is left of the cores.
 
 The first row of a stage is timed, the others give way to it. Once the first has ended they are as eager as any process:
 on a machine whose cores are never idle, the least share for long would be no progress at all.
@@ -8,6 +8,7 @@ import contextlib
 import os
 import subprocess
 import threading
+from pathlib import Path
 
 from lib import process
 
@@ -30,8 +31,8 @@ def end():
     global _is_timed
     with _lock:
         _is_timed = False
-        for pid in _running:
-            _share(pid, 0)
+        for pid in _with_descendants(_running):
+            _share(pid, os.getpriority(os.PRIO_PROCESS, 0))
 
 
 def this_thread(gives_way):
@@ -66,9 +67,22 @@ def _give_way():
     _share(os.getpid(), NICE)
 
 
+def _with_descendants(pids):
+    """They may have sessions of their own, as the tests of `meson test` have."""
+    children = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(stat.parent.name))
+    found = list(pids)
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
 def _share(pid, nice):
     """Only root may take it back; others wait a little longer."""
     with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PGRP, pid, nice)
+        os.setpriority(os.PRIO_PROCESS, pid, nice)
     with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "w") as group:
         group.write(str(nice))  # where the kernel shares the cores by sessions first: sched(7)

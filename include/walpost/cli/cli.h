@@ -103,8 +103,8 @@ int wp_cli_exit_of(enum wp_rc rc);
 int wp_cli_done(void) WP_MUST_CHECK;
 /* The whole of a command that only prints and needs no configuration. */
 /*
- * An option's value: a number with a unit of ms, s, min, h, and at least 1 ms. If `text` is NULL, the
- * value stays. Gives WP_EXIT_OK or WP_EXIT_CONFIG, which is told then.
+ * An option's value: a number with a unit of ms, s, min, h, from 1 ms to ten years. If `text` is NULL,
+ * the value stays. Gives WP_EXIT_OK or WP_EXIT_CONFIG, which is told then.
  */
 int wp_cli_duration(const char *option, const char *text, int64_t *ret_ms) WP_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /*
- * PostgreSQL's major versions that walpost is for. Whatever else names them, tests/lint/test_versions.py
- * compares with these.
+ * PostgreSQL's major versions that walpost is for. tests/lint/test_versions.py compares pages, scripts and
+ * the tests with these.
  */
 #ifndef WALPOST_POSTGRES_VERSIONS_H
 #define WALPOST_POSTGRES_VERSIONS_H

@@ -187,6 +187,11 @@ static void a_slot_that_is_nearly_lost_is_warned_of_whatever_the_rate(void **sta
 		      "keeps 3 GB of WAL, and is lost with its events after 249 MB more",
 		      "-- start the relay");
 	CHECK_HAS(finding("slot_wal")->cure, "raise max_slot_wal_keep_size");
+	s.values[D_SLOT_WAL_STATUS] = "unreserved";
+	s.values[D_SLOT_SAFE_MB] = "-16";
+	judge();
+	assert_null(finding("slot_wal"));
+	s.values[D_SLOT_SAFE_MB] = "249";
 	s.values[D_SLOT_WAL_STATUS] = "extended";
 	s.values[D_SLOT_ACTIVE_PID] = "17";
 	check_finding("slot_wal", WARNS,

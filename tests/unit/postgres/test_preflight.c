@@ -202,7 +202,7 @@ static void the_server_must_be_14_or_newer(void **state)
 	check_finding("server_version", OK, "", "");
 	s.values[A_VERSION] = "990000";
 	s.values[A_VERSION_TEXT] = "99.0";
-	check_finding("server_version", OK, "PostgreSQL 99.0 is newer than 14 to", "");
+	check_finding("server_version", OK, "PostgreSQL 99.0 is newer than", "");
 }
 
 static void minors_with_known_bugs_are_warned_of(void **state)
