@@ -73,18 +73,16 @@ static enum wp_rc sort_acts(struct wp_backfill *b, struct wp_error *error)
 	return WP_OK;
 }
 
-/* The newest, if there are very many. */
+/* The newest, as many as rows are compared at most. */
 static enum wp_rc find_acts(struct wp_backfill *b, struct wp_error *error)
 {
-	struct wp_statement statement;
+	enum wp_rc rc =
+		ask(b,
+		    "SELECT outbox, id_of_event FROM walpost.parked_acts WHERE slot = %L "
+		    "AND act IN ('skip', 'purge') AND id_of_event IS NOT NULL ORDER BY id DESC "
+		    "LIMIT 1000000",
+		    &b->discarded, error);
 
-	wp_statement_begin(&statement, &b->session);
-	wp_sql_add(&statement.sql,
-		   "SELECT outbox, id_of_event FROM walpost.parked_acts WHERE slot = %L "
-		   "AND act IN ('skip', 'purge') AND id_of_event IS NOT NULL ORDER BY id DESC "
-		   "LIMIT 1000000",
-		   b->postgres.slot);
-	enum wp_rc rc = wp_statement_ask(&statement, &b->discarded, error);
 	return rc == WP_OK ? sort_acts(b, error) : rc;
 }
 

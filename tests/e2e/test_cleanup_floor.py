@@ -91,6 +91,7 @@ def test_rows_of_a_partition_that_was_unlogged_stay(stage):
     check_stay(stage, relay, lost)
 
 
+@pytest.mark.on(since=15)
 def test_rows_of_a_table_that_left_its_published_schema_stay(stage):
     prepare(stage)
     name = stage.publication
