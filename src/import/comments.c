@@ -23,6 +23,16 @@ static size_t comment_size(struct wp_span rest)
 	return is_block ? SIZE_MAX : 0;
 }
 
+/* Behind its bracket. [section] is no JSON. */
+static bool begins_array(struct wp_span rest)
+{
+	size_t at = 0;
+
+	while (at < rest.size && strchr(" \t\r\n", rest.data[at]) != NULL)
+		at++;
+	return at == rest.size || strchr("{[\"]/#-0123456789", rest.data[at]) != NULL;
+}
+
 bool wp_import_looks_like_json(struct wp_span text)
 {
 	size_t at = 0;
@@ -33,7 +43,8 @@ bool wp_import_looks_like_json(struct wp_span text)
 		if (size == SIZE_MAX)
 			return false;
 		if (size == 0 && strchr(" \t\r\n", text.data[at]) == NULL)
-			return text.data[at] == '{' || text.data[at] == '[';
+			return text.data[at] == '{' ||
+			       (text.data[at] == '[' && begins_array(wp_span_after(text, at + 1)));
 		at += size == 0 ? 1 : size;
 	}
 	return false;

@@ -7,6 +7,7 @@
 #define CONNECTORS_MAX 16
 #define MERGES_MAX 16 /* within each other */
 #define NAMES_SIZE 256
+#define OF_ANSWERS "; from Kafka Connect, pass the answer to GET /connectors/NAME"
 
 enum form {
 	CONNECT_JSON, /* properties, connector.class among them */
@@ -172,8 +173,8 @@ static enum wp_rc add(struct finder *f, const char *name, const struct wp_import
 	if (!outside && (node->kind == WP_IMPORT_OBJECT || node->kind == WP_IMPORT_LIST))
 		return wp_error_set(f->error, WP_CONFIG,
 				    "line %u: the value of a property is an object or an array; it "
-				    "must be a text, a number, true, false or null",
-				    node->line);
+				    "must be a text, a number, true, false or null%s",
+				    node->line, f->tree->is_json ? OF_ANSWERS : "");
 	return wp_import_add(f->into, &property, f->error);
 }
 
@@ -276,6 +277,7 @@ static enum wp_rc add_worker(struct finder *f, const struct wp_import_node *work
 		wp_import_member(f->tree, worker, "bootstrapServers");
 	const struct wp_import_node *own = wp_import_member(f->tree, worker, "config");
 	const struct wp_import_node *nodes = f->tree->nodes;
+	size_t before = f->into->count;
 	enum wp_rc rc = WP_OK;
 
 	if (brokers != NULL && wp_import_member(f->tree, worker, "tls") == NULL &&
@@ -287,6 +289,8 @@ static enum wp_rc add_worker(struct finder *f, const struct wp_import_node *work
 	     i = nodes[i].next)
 		if (counts(f, config, nodes[i].name))
 			rc = add(f, nodes[i].name, &nodes[i], false);
+	for (size_t i = before; i < f->into->count; i++)
+		f->into->items[i].of_worker = true;
 	return rc;
 }
 
@@ -447,7 +451,7 @@ enum wp_rc wp_import_take_object(struct wp_import_tree *tree, struct wp_import_p
 	if (root->kind != WP_IMPORT_OBJECT)
 		return wp_error_set(error, WP_CONFIG,
 				    "line %u: an array without a connector in it; an object is "
-				    "required",
+				    "required" OF_ANSWERS,
 				    root->line);
 	if (is_object(wp_import_member(tree, root, "spec")))
 		return wp_error_set(error, WP_CONFIG,

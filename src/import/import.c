@@ -1,9 +1,11 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "walpost/base/display.h"
 #include "walpost/import/import.h"
 
+#include "read.h"
 #include "translate.h"
 
 struct wp_import {
@@ -28,7 +30,13 @@ static const struct prefix server_prefixes[] = {
 	{ "", WP_IMPORT_OUTSIDE, 0 },
 };
 
-static const struct prefix connect_prefixes[] = {
+static const struct prefix connector_prefixes[] = {
+	{ "producer.override.", WP_IMPORT_PRODUCER, 0 },
+	{ "", WP_IMPORT_CONNECTOR, 0 },
+};
+
+/* A file of properties may be both, as Connect's standalone mode has two of them. */
+static const struct prefix worker_prefixes[] = {
 	{ "producer.override.", WP_IMPORT_PRODUCER, 0 },
 	{ "producer.", WP_IMPORT_PRODUCER, 0 },
 	{ "", WP_IMPORT_CONNECTOR, 0 },
@@ -49,9 +57,11 @@ static const struct {
 	{ "slot.drop_on_stop", "slot.drop.on.stop" },
 };
 
-static void name_item(struct wp_translation *t, struct wp_import_item *item)
+static void name_item(struct wp_translation *t, struct wp_import_item *item, bool of_worker)
 {
-	const struct prefix *prefix = t->is_server ? server_prefixes : connect_prefixes;
+	const struct prefix *prefix = t->is_server ? server_prefixes
+				      : of_worker  ? worker_prefixes
+						   : connector_prefixes;
 
 	while (!wp_import_begins(item->name, prefix->text))
 		prefix++;
@@ -174,10 +184,17 @@ static void look_elsewhere(struct wp_translation *t, struct wp_import_item *item
 
 static bool is_server(const struct wp_import_properties *p)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (wp_import_begins(p->items[i].name, "debezium."))
-			return true;
-	return false;
+	bool found = false;
+
+	for (size_t i = 0; i < p->count; i++) {
+		const char *name = p->items[i].name;
+
+		if (strcmp(name, "connector.class") == 0 && !p->items[i].outside)
+			return false;
+		for (const struct prefix *at = server_prefixes; *at->text != '\0'; at++)
+			found = found || wp_import_begins(name, at->text);
+	}
+	return found;
 }
 
 static enum wp_rc name_items(struct wp_translation *t, struct wp_import_properties *p)
@@ -194,7 +211,7 @@ static enum wp_rc name_items(struct wp_translation *t, struct wp_import_properti
 		item->name = p->items[i].name;
 		item->line = p->items[i].line;
 		item->value = p->items[i].value;
-		name_item(t, item);
+		name_item(t, item, p->form == NULL || p->items[i].of_worker);
 		if (p->items[i].value != NULL)
 			look_elsewhere(t, item, p->items[i].value);
 		item->beside = p->items[i].outside;
@@ -229,6 +246,27 @@ static void say_repetitions(struct wp_translation *t)
 	}
 }
 
+/* Variables that come from other files. */
+static void say_further(struct wp_translation *t, const struct wp_import_properties *p)
+{
+	char about[WP_IMPORT_WORD_SIZE];
+
+	for (size_t i = 0; i < p->further_count; i++) {
+		const struct wp_import_further *further = &p->further[i];
+
+		(void)snprintf(about, sizeof(about), "%s in line %u", further->what, further->line);
+		if (further->is_secret)
+			wp_import_note(t, WP_IMPORT_REST, about, WP_IMPORT_FILL_IN,
+				       "if it has the database's password: write that to a file "
+				       "and set WALPOST__POSTGRES__PASSWORD_FILE to the file's "
+				       "name. walpost reads nothing else from it either");
+		else
+			wp_import_note(t, WP_IMPORT_REST, about, WP_IMPORT_CHECK,
+				       "its settings for Debezium Server are not read: add them to "
+				       "the imported file");
+	}
+}
+
 static const char *form_of(const struct wp_translation *t, const struct wp_import_properties *p)
 {
 	if (p->form != NULL)
@@ -247,6 +285,7 @@ static enum wp_rc translate(struct wp_import_properties *p, const struct wp_impo
 		report->form = form_of(&t, p);
 		wp_import_find_version(&t, version);
 		say_repetitions(&t);
+		say_further(&t, p);
 		wp_import_find_forms(&t);
 		wp_import_postgres(&t);
 		wp_import_outbox(&t);
@@ -275,7 +314,8 @@ static bool is_known(const char *name)
 }
 
 /* In place of a report about each of its lines. */
-static enum wp_rc recognize(const struct wp_import_properties *p, struct wp_error *error)
+static enum wp_rc recognize(const struct wp_import_properties *p, struct wp_span text,
+			    struct wp_error *error)
 {
 	for (size_t i = 0; i < p->count; i++)
 		if (!p->items[i].outside && is_known(p->items[i].name))
@@ -284,8 +324,8 @@ static enum wp_rc recognize(const struct wp_import_properties *p, struct wp_erro
 		error, WP_CONFIG,
 		"line %u: it is no configuration of Debezium: no name in it is known. Pass "
 		"JSON for Kafka Connect, a .properties file, a KafkaConnector of Strimzi, or "
-		"the environment of Debezium Server",
-		p->items[0].line);
+		"the environment of Debezium Server%s",
+		p->items[0].line, wp_import_hint(text));
 }
 
 enum wp_rc wp_import_new(struct wp_span text, const struct wp_import_version *version,
@@ -297,7 +337,7 @@ enum wp_rc wp_import_new(struct wp_span text, const struct wp_import_version *ve
 
 	if (rc != WP_OK)
 		return rc;
-	rc = recognize(&properties, error);
+	rc = recognize(&properties, text, error);
 	if (rc != WP_OK) {
 		wp_import_properties_release(&properties);
 		return rc;

@@ -10,6 +10,7 @@
 #include "translate.h"
 
 #define SET "--set: "
+#define DEFAULT "default: "
 #define SETTINGS_MAX 1024
 
 static bool is_in_force(const struct wp_import_entry *entry)
@@ -76,13 +77,19 @@ static bool is_key(const char *rest, const char *key)
 	return rest != NULL && strncmp(rest, key, size) == 0 && strchr(" :", rest[size]) != NULL;
 }
 
-static bool refuse_by(struct wp_import_report *r, const char *note,
+/* `cause` NULL: the setting that the note names; else the one of this name, of the same section. */
+static bool refuse_by(struct wp_import_report *r, const char *note, const char *cause,
 		      const char *(*find)(const char *note, const char *section))
 {
 	for (size_t i = 0; i < r->count; i++) {
 		const struct wp_import_line *line = &r->entries[i].line;
+		const char *rest = find(note, line->section);
 
-		if (!is_in_force(&r->entries[i]) || !is_key(find(note, line->section), line->key))
+		if (!is_in_force(&r->entries[i]))
+			continue;
+		if (cause == NULL
+			    ? !is_key(rest, line->key)
+			    : !is_key(rest, "topic.replacement") || strcmp(line->key, cause) != 0)
 			continue;
 		r->entries[i].refused = wp_import_keep(r, note);
 		return true;
@@ -90,13 +97,17 @@ static bool refuse_by(struct wp_import_report *r, const char *note,
 	return false;
 }
 
-/* True: what the note names was put out of force. */
+/* True: what the note names was put out of force; of a replacement that is not set, its expression. */
 static bool refuse(struct wp_import_report *r, const char *note)
 {
-	if (strncmp(note, SET, strlen(SET)) != 0)
+	bool is_set = strncmp(note, SET, strlen(SET)) == 0;
+	const char *cause = is_set ? NULL : "topic.regex";
+
+	if (!is_set && strncmp(note, DEFAULT, strlen(DEFAULT)) != 0)
 		return false;
-	note += strlen(SET);
-	return refuse_by(r, note, behind_section) || refuse_by(r, note, behind_inherited);
+	note += is_set ? strlen(SET) : strlen(DEFAULT);
+	return refuse_by(r, note, cause, behind_section) ||
+	       refuse_by(r, note, cause, behind_inherited);
 }
 
 /* What names no setting of ours has nowhere else to be said. */

@@ -145,6 +145,12 @@ static void translate_endpoint(struct wp_translation *t)
 
 	if (item == NULL)
 		return;
+	if (!wp_import_is(item->value, "https") && !wp_import_is(item->value, "")) {
+		wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN,
+			      "its value is unknown here: walpost verifies the broker's name, as "
+			      "with https, unless it is set to none");
+		return;
+	}
 	wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
 	wp_import_set(t, KAFKA, item->key, wp_import_is(item->value, "https") ? "https" : "none");
 }

@@ -406,7 +406,7 @@ static void say_missing(struct login *l)
 	if ((l->family != OIDC && l->family != STRIMZI) || l->is_file)
 		return;
 	for (size_t i = 0; i < COUNT_OF(needed); i++)
-		if (!wp_import_is_set(l->t, KAFKA, needed[i]))
+		if (!wp_import_is_set(l->t, KAFKA, needed[i]) && find(l->t, needed[i]) == NULL)
 			wp_import_note(l->t, KAFKA, "the OAuth client", WP_IMPORT_FILL_IN, "set %s",
 				       needed[i]);
 }

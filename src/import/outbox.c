@@ -10,6 +10,9 @@
 struct routers {
 	char aliases[ROUTERS_MAX][WP_IMPORT_WORD_SIZE];
 	size_t count;
+	char decoder[WP_IMPORT_WORD_SIZE]; /* alias of the one that decodes messages; "": none */
+	size_t before_decoder;		   /* routers that stand before it */
+	bool unclear;			   /* a transform's name or class stands elsewhere */
 };
 
 struct plan {
@@ -148,13 +151,58 @@ static void say_transform(struct wp_translation *t, const char *alias, struct ro
 		memcpy(ret->aliases[ret->count++], alias, WP_IMPORT_WORD_SIZE);
 		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED, "walpost does the same");
 	} else if (wp_import_is_class(type->value, DECODER)) {
-		t->decodes_messages = true;
-		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED,
-			      "message.format = json has the same effect");
-		wp_import_set(t, OUTBOX, "message.format", "json");
+		memcpy(ret->decoder, alias, WP_IMPORT_WORD_SIZE);
+		ret->before_decoder = ret->count;
 	} else {
+		ret->unclear = ret->unclear || type->elsewhere;
 		say_other_transform(t, alias, type, ret->count > 0);
 	}
+}
+
+/* Which logical messages get to an EventRouter behind the one that decodes them. */
+static enum wp_import_match find_routed_messages(struct wp_translation *t,
+						 const struct routers *routers)
+{
+	enum wp_import_match decoded = wp_import_message_predicate(t, routers->decoder);
+	enum wp_import_match routed = WP_IMPORT_NO_MATCH;
+
+	for (size_t i = routers->before_decoder; i < routers->count; i++) {
+		enum wp_import_match found = wp_import_message_predicate(t, routers->aliases[i]);
+
+		if (found == WP_IMPORT_MATCH || routed == WP_IMPORT_NO_MATCH)
+			routed = found;
+	}
+	return decoded == WP_IMPORT_MATCH     ? routed
+	       : routed == WP_IMPORT_NO_MATCH ? routed
+					      : decoded;
+}
+
+static void say_decoder(struct wp_translation *t, const struct routers *routers)
+{
+	struct wp_import_item *type;
+
+	if (routers->decoder[0] == '\0')
+		return;
+	type = wp_import_option(t, "transforms", routers->decoder, "type");
+	switch (find_routed_messages(t, routers)) {
+	case WP_IMPORT_MATCH:
+		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED,
+			      "message.format = json has the same effect");
+		break;
+	case WP_IMPORT_UNKNOWN:
+		wp_import_say(t, OUTBOX, type, WP_IMPORT_CHECK,
+			      "walpost cannot evaluate the predicate, and treats the messages as "
+			      "events");
+		break;
+	case WP_IMPORT_NO_MATCH:
+		wp_import_say(t, OUTBOX, type, WP_IMPORT_UNSUPPORTED,
+			      "because of the order of the transforms, or of a predicate, no "
+			      "message reaches an EventRouter after it: Debezium sends the "
+			      "messages to a separate topic, and walpost does not send them");
+		return;
+	}
+	t->decodes_messages = true;
+	wp_import_set(t, OUTBOX, "message.format", "json");
 }
 
 static void say_transforms(struct wp_translation *t, struct routers *ret)
@@ -164,10 +212,13 @@ static void say_transforms(struct wp_translation *t, struct routers *ret)
 	char alias[WP_IMPORT_WORD_SIZE];
 
 	if (item != NULL)
-		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED, NULL);
-	while (wp_import_next(&at, alias))
+		wp_import_say(t, OUTBOX, item,
+			      item->elsewhere ? WP_IMPORT_UNSUPPORTED : WP_IMPORT_TRANSLATED, NULL);
+	ret->unclear = item != NULL && item->elsewhere;
+	while (!ret->unclear && wp_import_next(&at, alias))
 		say_transform(t, alias, ret);
-	if (ret->count == 0)
+	say_decoder(t, ret);
+	if (ret->count == 0 && !ret->unclear)
 		wp_import_note(t, OUTBOX, "transforms", WP_IMPORT_UNSUPPORTED,
 			       "there is no EventRouter (" WP_IMPORT_ROUTER
 			       ") among them: walpost sends outbox events, not table changes");
@@ -202,7 +253,7 @@ static void say_tables(struct wp_translation *t, const struct wp_import_tables *
 		wp_import_note(t, OUTBOX, "table.include.list is not set", WP_IMPORT_CHECK,
 			       "Debezium captures all tables, so the outbox table is unknown: name "
 			       "it here");
-	else if (tables->listed != WP_IMPORT_LISTED && item->elsewhere)
+	else if (item->elsewhere)
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED, NULL);
 	else if (tables->listed != WP_IMPORT_LISTED)
 		wp_import_say(
@@ -435,6 +486,7 @@ void wp_import_outbox(struct wp_translation *t)
 	say_transforms(t, &plan.routers);
 	make_plan(t, &plan);
 	say_tables(t, &plan.tables, plan.outbox_count < plan.routable_count, plan.unknown);
+	wp_import_selection(t, &plan.tables);
 	set_tables(t, &plan);
 	say_publication(t, &plan);
 	set_routers(t, &plan);

@@ -43,21 +43,52 @@ static bool has_named_braces(const char *regex)
 	return false;
 }
 
+/* $NAME, %NAME%, @NAME@, <NAME> but not (?<name>, and __NAME__: no expression has them for a meaning. */
+static bool has_named_marks(const char *regex)
+{
+	for (const char *at = regex; *at != '\0'; at++) {
+		size_t name = strspn(at + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					     "0123456789_");
+
+		if (name == 0 || !starts_word(at[1]) || (at > regex && at[-1] == '\\'))
+			continue;
+		if (*at == '$' || (strchr("%@", *at) != NULL && at[1 + name] == *at) ||
+		    (*at == '<' && at[1 + name] == '>' &&
+		     (at == regex || strchr("?Pk", at[-1]) == NULL)))
+			return true;
+	}
+	return false;
+}
+
+/* __NAME__, between the dots of a table's name. */
+static bool has_underscores(const char *list)
+{
+	for (const char *at = strstr(list, "__"); at != NULL; at = strstr(at + 2, "__")) {
+		size_t size = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+		if (size > 4 && memcmp(at + size - 2, "__", 2) == 0 &&
+		    (at == list || !is_word(at[-1])) && !is_word(at[size]))
+			return true;
+	}
+	return false;
+}
+
 static bool is_in_expression(const char *regex)
 {
 	static const char *const marks[] = { "${", "{{", "}}", "{%", "%}", "<%", "%>" };
 
-	return has_any(regex, marks, sizeof(marks) / sizeof(marks[0])) || has_named_braces(regex);
+	return has_any(regex, marks, sizeof(marks) / sizeof(marks[0])) || has_named_braces(regex) ||
+	       has_named_marks(regex) || has_underscores(regex);
 }
 
-/* Behind ${name}; NULL: no group can have this name. */
+/* Behind ${name}; NULL: no group can have this name. ${1} is none either, which the route says. */
 static const char *behind_group(const char *at)
 {
 	const char *name = at + strlen("${");
 	size_t size = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				   "0123456789");
 
-	return isalpha((unsigned char)name[0]) && name[size] == '}' ? name + size + 1 : NULL;
+	return isalnum((unsigned char)name[0]) && name[size] == '}' ? name + size + 1 : NULL;
 }
 
 /* Besides groups, ${name} and $1, it is a part of a topic's name. */
@@ -70,7 +101,7 @@ static bool is_in_replacement(const char *at)
 				return true;
 		} else if (at[0] == '$' && isdigit((unsigned char)at[1])) {
 			at += 2;
-		} else if (is_word(*at) || strchr(".-\\", *at) != NULL) {
+		} else if (is_word(*at) || strchr(".-\\ ", *at) != NULL) {
 			at++;
 		} else {
 			return true;

@@ -1,4 +1,7 @@
 /* Where the server is, slot and publication: [postgres]. */
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "walpost/postgres/conninfo.h"
@@ -34,23 +37,77 @@ static struct wp_import_item *find(struct wp_translation *t, const char *key)
 	return wp_import_find(t, WP_IMPORT_CONNECTOR, key);
 }
 
+/* A name or an address: Java's driver takes neither a port, nor an address of JDBC, nor a socket here. */
+static bool is_host(const char *value)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._-,";
+	const char *colon = strchr(value, ':');
+
+	return strspn(value, letters) == strlen(value) ||
+	       (colon != NULL && strchr(colon + 1, ':') != NULL &&
+		strspn(value, "0123456789abcdefABCDEF:.") == strlen(value));
+}
+
+static bool is_port(const char *value)
+{
+	char *end;
+	long port = strtol(value, &end, 10);
+
+	return end != value && *end == '\0' && port > 0 && port <= UINT16_MAX;
+}
+
+/* Why it is no part of conninfo; NULL: it is one. */
+static const char *find_fault(const struct wp_import_item *item, const char *keyword)
+{
+	if (wp_import_may_be_secret(item->value))
+		return "not copied, because it may contain a secret";
+	if (item->elsewhere)
+		return NULL;
+	if (strcmp(keyword, "host") == 0 && !is_host(item->value))
+		return "it is not a host name or an address";
+	if (strcmp(keyword, "port") == 0 && !is_port(item->value))
+		return "it is not a port number";
+	return NULL;
+}
+
+static enum wp_rc append_value(struct wp_buffer *conninfo, const char *keyword, const char *value)
+{
+	char lower[WP_IMPORT_WORD_SIZE];
+	size_t i = 0;
+
+	/* Debezium takes sslmode in any case of letters. */
+	if (strcmp(keyword, "sslmode") != 0)
+		return wp_conninfo_append(conninfo, keyword, value);
+	for (; value[i] != '\0' && i < sizeof(lower) - 1; i++)
+		lower[i] = (char)tolower((unsigned char)value[i]);
+	lower[i] = '\0';
+	return wp_conninfo_append(conninfo, keyword, lower);
+}
+
 static enum wp_rc append_connection(struct wp_translation *t, struct wp_buffer *conninfo)
 {
 	enum wp_rc rc = WP_OK;
 
 	for (size_t i = 0; i < sizeof(connection) / sizeof(connection[0]) && rc == WP_OK; i++) {
 		struct wp_import_item *item = find(t, connection[i].key);
+		const char *fault = NULL;
 
 		if (item == NULL)
 			continue;
-		if (connection[i].note != NULL)
+		fault = item->value[0] == '\0' ? "it is empty"
+					       : find_fault(item, connection[i].keyword);
+		if (fault != NULL)
+			wp_import_say(t, POSTGRES, item, WP_IMPORT_FILL_IN,
+				      "%s: set %s in conninfo", fault, connection[i].keyword);
+		else if (connection[i].note != NULL)
 			wp_import_say(t, POSTGRES, item, WP_IMPORT_FILL_IN, "%s",
 				      connection[i].note);
 		else
 			wp_import_say(t, POSTGRES, item, WP_IMPORT_TRANSLATED, NULL);
-		if (item->elsewhere && connection[i].is_checked)
+		if (fault != NULL || (item->elsewhere && connection[i].is_checked))
 			continue;
-		rc = wp_conninfo_append(conninfo, connection[i].keyword, item->value);
+		rc = append_value(conninfo, connection[i].keyword, item->value);
 	}
 	return rc;
 }
@@ -207,8 +264,21 @@ static void check_slot_stays(struct wp_translation *t)
 			"its slot, and events written before a new slot exists are lost");
 	if (!wp_import_is_true(flush, true))
 		wp_import_say(t, POSTGRES, flush, WP_IMPORT_UNSUPPORTED, does_not_move);
-	if (mode != NULL && wp_import_is(mode->value, "manual"))
+	if (mode != NULL && (mode->elsewhere || wp_import_is(mode->value, "manual")))
 		wp_import_say(t, POSTGRES, mode, WP_IMPORT_UNSUPPORTED, does_not_move);
+}
+
+static const char *why_other(const char *class)
+{
+	if (strstr(class, CONNECTOR) != NULL)
+		return "Java takes the quotes or the comment around the class for a part of its "
+		       "name: remove them, also from other values, and leave " CONNECTOR
+		       ". A .properties file has neither quotes around a value nor comments after "
+		       "it";
+	if (wp_import_begins(class, "PostgresCdcSource"))
+		return "it is Confluent Cloud's connector, whose properties have other names than "
+		       "Debezium's: rewrite them as properties of " CONNECTOR;
+	return "walpost supports only Postgres";
 }
 
 static void check_class(struct wp_translation *t)
@@ -230,8 +300,8 @@ static void check_class(struct wp_translation *t)
 			      "it is not " CONNECTOR
 			      ", and walpost does not support other classes of that name");
 	else {
-		wp_import_say(t, POSTGRES, item, WP_IMPORT_UNSUPPORTED,
-			      "walpost supports only Postgres");
+		wp_import_say(t, POSTGRES, item, WP_IMPORT_UNSUPPORTED, "%s",
+			      why_other(item->value));
 		wp_import_end(t);
 	}
 }

@@ -32,6 +32,9 @@ enum wp_rc wp_import_blank_comments(struct wp_span text, struct wp_buffer *into,
 enum wp_import_yaml { WP_IMPORT_NO_YAML, WP_IMPORT_MAYBE_YAML, WP_IMPORT_YAML };
 enum wp_import_yaml wp_import_looks_like_yaml(struct wp_span text);
 
+/* What a text that cannot be read may be, as the end of the sentence that refuses it; "": not known. */
+const char *wp_import_hint(struct wp_span text);
+
 /* A .properties file; `line` is the number of its first line. */
 enum wp_rc wp_import_read_java(struct wp_span text, unsigned line, struct wp_import_properties *p,
 			       struct wp_error *error) WP_MUST_CHECK;

@@ -20,9 +20,6 @@ static const struct plain {
 } plain_options[] = {
 	{ "table.field.event.id", "column.id", { { NULL, NULL } } },
 	{ "table.field.event.payload", "column.payload", { { NULL, NULL } } },
-	{ "table.field.additional.missing",
-	  "columns.missing",
-	  { { "error", "error" }, { "ignore", "ignore" }, { NULL, NULL } } },
 	{ "route.by.field", "route.by", { { NULL, NULL } } },
 	{ "route.topic.replacement", "topic.replacement", { { NULL, NULL } } },
 	{ "route.tombstone.on.empty.payload",
@@ -104,7 +101,8 @@ static void translate_regex(struct wp_translation *t, const char *alias, const c
 	if (wp_import_is_of_java(item->value)) {
 		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
 			      "walpost uses PCRE2, where a class within a class ([a-z[A-Z]], which "
-			      "is [a-zA-Z] to both), &&, (?U) and (?d) have another meaning than "
+			      "is [a-zA-Z] to both), &&, (?U), (?d), (?x) with a class, \\p{Alpha} "
+			      "and the like (in Java [A-Za-z]) and \\0 have another meaning than "
 			      "in Java: rewrite it as topic.regex");
 		return;
 	}
@@ -186,6 +184,7 @@ void wp_import_router_look(struct wp_translation *t, const char *alias)
 	struct placement p;
 
 	look_at_key(t, alias);
+	t->ignores_missing = t->ignores_missing || wp_import_ignores_missing(t, alias);
 	while (wp_import_next(&at, word)) {
 		bool good = read_placement(word, &p);
 
@@ -279,6 +278,11 @@ static void say_placement(struct wp_translation *t, const char *section,
 			      "columns next to the payload require JsonConverter for the value; "
 			      "walpost does not support this converter's form of such a value. "
 			      "Left out: envelope");
+	else if (strpbrk(item->value, " \t") != NULL &&
+		 wp_import_age(t, WP_IMPORT_VERSION(2, 5)) == WP_IMPORT_BEFORE)
+		wp_import_say(t, section, item, WP_IMPORT_CHECK,
+			      "before Debezium 2.5 spaces next to : and , are significant: a "
+			      "header's name includes them, and a column with one is not found");
 	else if (lists->partition[0] != '\0' && t->is_server)
 		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED,
 			      "Debezium Server ignores the column for the partition, so it is left "
@@ -465,6 +469,7 @@ void wp_import_router(struct wp_translation *t, const char *alias, const char *s
 	translate_type(t, alias, section);
 	translate_timestamp(t, alias, section);
 	translate_placement(t, alias, section);
+	wp_import_missing(t, alias, section);
 	translate_version(t, alias, section);
 	say_schema_name(t, section);
 	wp_import_expand(t, alias, section);

@@ -10,13 +10,15 @@ enum when {
 	PLACED,	 /* and some column is placed in a header or in the value */
 	TYPED,	 /* and it is about columns of a type, which `error` names */
 	SCHEMAS, /* and schemas are sent */
+	NAMED,	 /* and a schema is sent that has the name of a table in it */
+	HOLDS,	 /* it matters when it is a list with anything else in it */
 	ALWAYS,
 	MAYBE, /* it may, when it is not that: the user has to judge */
 };
 
 struct rule {
 	enum wp_import_kind kind;
-	const char *key; /* ends with *: all that begin so */
+	const char *key; /* with *: anything stands there */
 	enum when when;
 	const char *standard; /* several: divided by | */
 	const char *error;
@@ -41,23 +43,33 @@ static const char topics[] =
 	"this number";
 static const char progress[] = "only the slot records how far events have been sent";
 static const char schemas[] = "schemas are written as with Debezium's default";
+static const char named[] = "it does not affect topics, but it is part of the name of the value's "
+			    "schema, which contains Debezium's topic for the table";
 static const char exactly_once[] = "walpost sends at least once";
+static const char profile[] =
+	"it selects further settings, which are not in this file: add them here, without a profile";
 static const char predicate[] = "it selects the tables whose rows reach the EventRouter";
 
 static const struct rule rules[] = {
 	{ C, "name", NEVER, NULL, "it is the connector's name in Kafka Connect" },
 	{ C, "tasks.max*", NEVER, NULL, "the Postgres connector runs one task, like walpost" },
 	{ C, "config.action.reload", NEVER, NULL, worker },
+	{ C, "task.class", NEVER, NULL, worker },
+	{ C, "producer.*", NEVER, NULL,
+	  "in a connector's configuration Kafka Connect reads only the names that begin with "
+	  "producer.override." },
 	{ C, "exactly.once.support", DIFFERS, "requested", exactly_once },
 	{ C, "transaction.boundary*", NEVER, NULL, exactly_once },
 	{ C, "offsets.storage.topic", NEVER, NULL, progress },
 	{ C, "offset.*", NEVER, NULL, progress },
 	{ C, "slot.seek.to.known.offset.on.start", NEVER, NULL, progress },
 	{ C, "topic.creation.enable", NEVER, NULL, worker },
-	{ C, "topic.creation.default.partitions", MAYBE, "-1", topics },
-	{ C, "topic.creation.default.replication.factor", NEVER, NULL,
+	{ C, "topic.creation.*.partitions", MAYBE, "-1", topics },
+	{ C, "topic.creation.*.cleanup.policy", MAYBE, "delete",
+	  "Kafka Connect creates topics with this policy, walpost with the broker's: create "
+	  "missing topics beforehand, with this one" },
+	{ C, "topic.creation.*", NEVER, NULL,
 	  "it belongs to topics that Kafka Connect creates; walpost leaves that to the broker" },
-	{ C, "topic.creation.*", MAYBE, NULL, topics },
 	{ C, "group.id", NEVER, NULL, worker },
 	{ C, "config.storage.*", NEVER, NULL, worker },
 	{ C, "status.storage.*", NEVER, NULL, worker },
@@ -88,6 +100,8 @@ static const struct rule rules[] = {
 	{ C, "heartbeat.*", NEVER, NULL, beats },
 	{ C, "topic.heartbeat.*", NEVER, NULL, beats },
 	{ C, "signal.*", NEVER, NULL, signals },
+	{ C, "notification.enabled.channels", HOLDS, "log|jmx",
+	  "walpost sends no notifications to a topic" },
 	{ C, "notification.*", NEVER, NULL, signals },
 	{ C, "poll.*", NEVER, NULL, pace },
 	{ C, "max.batch.size", NEVER, NULL, pace },
@@ -142,9 +156,7 @@ static const struct rule rules[] = {
 	  "walpost reads the table's description from the stream" },
 	{ C, "tombstones.on.delete", NEVER, NULL,
 	  "like the EventRouter, walpost sends nothing for a deleted row" },
-	{ C, "skipped.operations", DIFFERS,
-	  "t|u|d|none|u,d|u,d,t|d,t|u,t|d,u|t,u|t,d|t,u,d|u,t,d|d,u,t",
-	  "walpost sends inserts only" },
+	{ C, "skipped.operations", HOLDS, "t|u|d|none", "walpost sends inserts only" },
 	{ C, "skip.messages.without.change", NEVER, NULL, "walpost sends inserts only" },
 	{ C, "include.schema.changes", NEVER, NULL, "walpost sends inserts only" },
 	{ C, "include.schema.comments", NEVER, NULL, "walpost sends inserts only" },
@@ -153,8 +165,9 @@ static const struct rule rules[] = {
 	{ C, "transaction.metadata.factory", NEVER, NULL,
 	  "walpost publishes no transaction metadata" },
 	{ C, "topic.transaction", NEVER, NULL, "walpost publishes no transaction metadata" },
-	{ C, "topic.naming.strategy", NEVER, NULL, "the EventRouter names the topics" },
-	{ C, "topic.delimiter", NEVER, NULL, "the EventRouter names the topics" },
+	{ C, "topic.naming.strategy", NAMED, "io.debezium.schema.SchemaTopicNamingStrategy",
+	  named },
+	{ C, "topic.delimiter", NAMED, ".", named },
 	{ C, "topic.cache.size", NEVER, NULL, "the EventRouter names the topics" },
 	{ C, "message.key.columns", NEVER, NULL, "the EventRouter makes the key" },
 	{ C, "unavailable.value.placeholder", NEVER, NULL, "an INSERT contains all values" },
@@ -188,18 +201,30 @@ static const struct rule rules[] = {
 	{ WP_IMPORT_SINK, "type", DIFFERS, "kafka", "walpost writes to Kafka" },
 	{ WP_IMPORT_SINK, "kafka.wait.message.delivery.timeout.ms", NEVER, NULL,
 	  "walpost never discards an event because of a timeout" },
+	{ WP_IMPORT_OUTSIDE, "quarkus.profile", ALWAYS, NULL, profile },
+	{ WP_IMPORT_OUTSIDE, "quarkus.config.*", ALWAYS, NULL, profile },
+	{ WP_IMPORT_OUTSIDE, "QUARKUS_*", ALWAYS, NULL, profile },
+	{ WP_IMPORT_OUTSIDE, "SMALLRYE_*", ALWAYS, NULL, profile },
 	{ WP_IMPORT_OUTSIDE, "quarkus.*", NEVER, NULL, "it belongs to Quarkus" },
 };
 
+static bool ends(const char *text, const char *end)
+{
+	size_t size = strlen(text);
+
+	return size >= strlen(end) && strcmp(text + size - strlen(end), end) == 0;
+}
+
 static bool matches(const struct rule *rule, const struct wp_import_item *item)
 {
-	size_t size = strlen(rule->key);
+	const char *star = strchr(rule->key, '*');
+	size_t size = star == NULL ? 0 : (size_t)(star - rule->key);
 
 	if (rule->kind != item->kind)
 		return false;
-	if (rule->key[size - 1] == '*')
-		return strncmp(item->key, rule->key, size - 1) == 0;
-	return strcmp(item->key, rule->key) == 0;
+	if (star == NULL)
+		return strcmp(item->key, rule->key) == 0;
+	return strncmp(item->key, rule->key, size) == 0 && ends(item->key + size, star + 1);
 }
 
 /* One of those divided by |; an empty one is what is not set. */
@@ -219,13 +244,27 @@ static bool is_standard(const char *value, const char *standards)
 	}
 }
 
+static bool holds_others(const char *list, const char *standards)
+{
+	char word[WP_IMPORT_WORD_SIZE];
+
+	while (wp_import_next(&list, word))
+		if (!is_standard(word, standards))
+			return true;
+	return false;
+}
+
 static bool matters(const struct wp_translation *t, const struct rule *rule,
 		    const struct wp_import_item *item)
 {
 	if (rule->when == NEVER || rule->when == ALWAYS || rule->when == MAYBE)
 		return rule->when == ALWAYS;
+	if (rule->when == HOLDS)
+		return holds_others(item->value, rule->standard);
 	if (is_standard(item->value, rule->standard))
 		return false;
+	if (rule->when == NAMED)
+		return t->places_in_value && t->forms.value == WP_IMPORT_JSON_SCHEMA;
 	return rule->when == DIFFERS || rule->when == TYPED ||
 	       (rule->when == PLACED && t->places_columns) ||
 	       (rule->when == SCHEMAS && t->has_schema);
@@ -244,13 +283,6 @@ static bool is_named_in(struct wp_translation *t, const char *list_key, const ch
 			return true;
 	}
 	return false;
-}
-
-static bool ends(const char *text, const char *end)
-{
-	size_t size = strlen(text);
-
-	return size >= strlen(end) && strcmp(text + size - strlen(end), end) == 0;
 }
 
 /* Is `name`, alias.option, one of an EventRouter? All that it has are taken already. */
@@ -278,28 +310,58 @@ static void say_option(struct wp_translation *t, struct wp_import_item *item)
 	else if (is_routers(t, name) && strstr(name, "table.fields.additional.") == NULL)
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 			      "the EventRouter has no such option, and ignores it");
-	else
+	else {
+		item->elsewhere = false; /* whatever it is */
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
 			      "walpost does not support this option of a transform");
+	}
+}
+
+static bool is_of_profile(const char *name)
+{
+	return name[0] == '%' || name[0] == '_';
 }
 
 /* Profiles, and what names further files: what they set may count. */
 static bool is_of_quarkus(const char *name)
 {
-	return name[0] == '%' || name[0] == '_' || wp_import_begins(name, "smallrye.");
+	return is_of_profile(name) || wp_import_begins(name, "smallrye.");
+}
+
+/* Options of Java's, or of Debezium Server's start script: DEBEZIUM_OPTS is debezium.opts here. */
+static bool sets_options(const struct wp_import_item *item)
+{
+	return (ends(item->name, "_OPTS") || ends(item->name, "_OPTIONS") ||
+		strcmp(item->name, "debezium.opts") == 0) &&
+	       (item->elsewhere || strstr(item->value, "-Ddebezium.") != NULL ||
+		strstr(item->value, "-Dquarkus.") != NULL ||
+		strstr(item->value, "-Dsmallrye.") != NULL);
 }
 
 static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
 {
 	item->concealed = true;
+	bool has_options = sets_options(item);
+	item->elsewhere = false; /* whatever it is */
+	if (has_options) {
+		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_CHECK,
+			      "its -D options take precedence over this file, and walpost does not "
+			      "read them: add them to the file as properties");
+		return;
+	}
 	if (item->kind == WP_IMPORT_OUTSIDE && t->is_server && !is_of_quarkus(item->name)) {
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 			      "Debezium Server does not read it: its names begin with "
 			      "debezium.source., sink., format., transforms or predicates");
 		return;
 	}
-	wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
-		      "it is unknown to walpost, and so is the effect of omitting it");
+	if (t->is_server && is_of_profile(item->name))
+		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
+			      "it applies to one Quarkus profile only, and walpost does not read "
+			      "profiles: set it without a profile");
+	else
+		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
+			      "it is unknown to walpost, and so is the effect of omitting it");
 }
 
 static bool is_family(const struct rule *rule)
@@ -316,6 +378,10 @@ static void say_typed(struct wp_translation *t, const struct rule *rule,
 	if (!matters(t, rule, item))
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 			      "it is Debezium's default");
+	else if (t->has_typed)
+		wp_import_say(t, WP_IMPORT_REST, item,
+			      t->places_columns ? WP_IMPORT_UNSUPPORTED : WP_IMPORT_CHECK,
+			      "the same applies to %s", rule->error);
 	else if (t->places_columns)
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
 			      "a value that is %s is written as with Debezium's default: in "
@@ -328,6 +394,7 @@ static void say_typed(struct wp_translation *t, const struct rule *rule,
 			      "default, so its events would move to another partition. The same "
 			      "applies to id, payload and the columns that determine topics",
 			      keys, rule->error);
+	t->has_typed = t->has_typed || matters(t, rule, item);
 }
 
 static bool is_sink_type(const struct rule *rule)
@@ -344,6 +411,7 @@ static void say_rule(struct wp_translation *t, const struct rule *rule, struct w
 								  : WP_IMPORT_DROPPED;
 
 	item->concealed = is_family(rule);
+	item->elsewhere = item->elsewhere && rule->when != ALWAYS;
 	if (is_sink_type(rule) && item->elsewhere) {
 		wp_import_say(t, "kafka", item, WP_IMPORT_TRANSLATED, NULL);
 		return;

@@ -176,19 +176,35 @@ static enum wp_import_match match(struct wp_translation *t, const char *pattern,
 	return matches ? WP_IMPORT_MATCH : WP_IMPORT_NO_MATCH;
 }
 
-/* The topic is not the one that we take it for. */
-static bool has_other_topics(struct wp_translation *t)
+enum wp_import_match wp_import_matches_name(struct wp_translation *t, const char *pattern,
+					    const char *name)
+{
+	char whole[WP_IMPORT_WORD_SIZE + 16];
+
+	if (wp_import_is_of_java(pattern))
+		return WP_IMPORT_UNKNOWN;
+	(void)snprintf(whole, sizeof(whole), "(?i)%s", pattern);
+	return match(t, whole, name);
+}
+
+static bool has_other_prefix(struct wp_translation *t)
 {
 	const struct wp_import_item *prefix =
 		wp_import_find(t, WP_IMPORT_CONNECTOR, "topic.prefix");
 
-	return (prefix != NULL && prefix->elsewhere) ||
-	       !wp_import_is(wp_import_value(t, "topic.delimiter", "."), ".") ||
+	return prefix != NULL && prefix->elsewhere;
+}
+
+/* The topic of a table is not the one that we take it for. */
+static bool has_other_names(struct wp_translation *t)
+{
+	return !wp_import_is(wp_import_value(t, "topic.delimiter", "."), ".") ||
 	       !wp_import_is_class(wp_import_value(t, "topic.naming.strategy", STRATEGY), STRATEGY);
 }
 
+/* `is_table`: its topic is named by topic.delimiter and topic.naming.strategy. */
 static enum wp_import_match judge(struct wp_translation *t, const char *predicate,
-				  const struct wp_import_table *table)
+				  const char *topic, bool is_table)
 {
 	const struct wp_import_item *type = wp_import_option(t, "predicates", predicate, "type");
 	const struct wp_import_item *pattern =
@@ -200,13 +216,14 @@ static enum wp_import_match judge(struct wp_translation *t, const char *predicat
 		return WP_IMPORT_NO_MATCH;
 	if (pattern == NULL || !wp_import_is_class(type->value, PREDICATES "TopicNameMatches"))
 		return WP_IMPORT_UNKNOWN;
-	return has_other_topics(t) || pattern->elsewhere || wp_import_is_of_java(pattern->value)
+	return has_other_prefix(t) || (is_table && has_other_names(t)) || pattern->elsewhere ||
+			       wp_import_is_of_java(pattern->value)
 		       ? WP_IMPORT_UNKNOWN
-		       : match(t, pattern->value, table->topic);
+		       : match(t, pattern->value, topic);
 }
 
-enum wp_import_match wp_import_predicate(struct wp_translation *t, const char *alias,
-					 const struct wp_import_table *table)
+static enum wp_import_match judge_transform(struct wp_translation *t, const char *alias,
+					    const char *topic, bool is_table)
 {
 	const struct wp_import_item *predicate =
 		wp_import_option(t, "transforms", alias, "predicate");
@@ -217,8 +234,23 @@ enum wp_import_match wp_import_predicate(struct wp_translation *t, const char *a
 		return WP_IMPORT_MATCH;
 	if (negate != NULL && negate->elsewhere)
 		return WP_IMPORT_UNKNOWN;
-	found = judge(t, predicate->value, table);
+	found = judge(t, predicate->value, topic, is_table);
 	if (found == WP_IMPORT_UNKNOWN || !wp_import_is_true(negate, false))
 		return found;
 	return found == WP_IMPORT_MATCH ? WP_IMPORT_NO_MATCH : WP_IMPORT_MATCH;
+}
+
+enum wp_import_match wp_import_predicate(struct wp_translation *t, const char *alias,
+					 const struct wp_import_table *table)
+{
+	return judge_transform(t, alias, table->topic, true);
+}
+
+enum wp_import_match wp_import_message_predicate(struct wp_translation *t, const char *alias)
+{
+	char topic[WP_IMPORT_TOPIC_SIZE];
+
+	(void)snprintf(topic, sizeof(topic), "%.240s.message",
+		       wp_import_value(t, "topic.prefix", ""));
+	return judge_transform(t, alias, topic, false);
 }

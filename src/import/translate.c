@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* strcasestr() */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -106,10 +107,35 @@ static bool has_class_within(const char *regex)
 	return false;
 }
 
+/* (?U), (?d) and, beside a class, whose blanks Java leaves out as well, (?x). */
+static bool has_flags(const char *regex)
+{
+	const char *unlike = strchr(regex, '[') == NULL ? "Ud" : "Udx";
+
+	for (const char *at = strstr(regex, "(?"); at != NULL; at = strstr(at + 2, "(?")) {
+		size_t size = strspn(at + 2, "iumsxUd-");
+
+		if (strcspn(at + 2, unlike) < size)
+			return true;
+	}
+	return false;
+}
+
+/* \p{Alpha}: ASCII's to Java, and any alphabet's to PCRE2. One or two letters are the same to both. */
+static bool has_property(const char *regex)
+{
+	for (const char *at = strchr(regex, '\\'); at != NULL && at[1] != '\0';
+	     at = strchr(at + 2, '\\'))
+		if (at[1] == '0' ||
+		    ((at[1] == 'p' || at[1] == 'P') && at[2] == '{' && strcspn(at + 3, "}") > 2))
+			return true;
+	return false;
+}
+
 bool wp_import_is_of_java(const char *regex)
 {
-	return strstr(regex, "&&") != NULL || strstr(regex, "(?U") != NULL ||
-	       strstr(regex, "(?d") != NULL || has_class_within(regex);
+	return strstr(regex, "&&") != NULL || has_flags(regex) || has_property(regex) ||
+	       has_class_within(regex);
 }
 
 const char *wp_import_class(const char *name)
@@ -172,16 +198,36 @@ static const char *name_shown(const struct wp_import_item *item, char text[WP_SH
 	return wp_value_shown("kafka.", item->name, text);
 }
 
-/* Rather one too many: names that tell, and addresses with somebody's name in them. */
+/* password = ..., as connection strings and addresses have it. */
+static bool has_password(const char *value)
+{
+	for (const char *at = strcasestr(value, "passw"); at != NULL;
+	     at = strcasestr(at + 1, "passw")) {
+		const char *end = at + strspn(at, "abcdefghijklmnopqrstuvwxyz"
+						  "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+		if (end[strspn(end, space)] == '=')
+			return true;
+	}
+	return false;
+}
+
+bool wp_import_may_be_secret(const char *value)
+{
+	const char *address = strstr(value, "://");
+
+	return (address != NULL && strpbrk(address, "@?") != NULL) || has_password(value) ||
+	       strstr(value, "-----BEGIN") != NULL;
+}
+
+/* Rather one too many. */
 static bool is_secret(const struct wp_import_item *item)
 {
-	const char *address = strstr(item->value, "://");
-
 	return wp_property_is_secret(item->name) || wp_text_has(item->name, "passw") ||
 	       wp_text_has(item->name, "token") || wp_text_has(item->name, "keystore.key") ||
 	       wp_text_has(item->name, "user.info") ||
 	       wp_text_has(item->name, "initial.statements") ||
-	       (address != NULL && strchr(address, '@') != NULL);
+	       wp_import_may_be_secret(item->value);
 }
 
 static const char *value_shown(const struct wp_import_item *item, char text[WP_SHOWN_SIZE])
@@ -221,7 +267,11 @@ void wp_import_say(struct wp_translation *t, const char *section, struct wp_impo
 
 	if (item->value != NULL && !item->concealed)
 		line.shown = value_shown(item, value);
-	if (item->is_unescaped && !item->elsewhere && verdict == WP_IMPORT_TRANSLATED) {
+	if (item->elsewhere && verdict == WP_IMPORT_UNSUPPORTED) {
+		line.verdict = WP_IMPORT_CHECK;
+		error = "its value is defined elsewhere, so its effect is unknown: replace the "
+			"placeholder and import the file again";
+	} else if (item->is_unescaped && !item->elsewhere && verdict == WP_IMPORT_TRANSLATED) {
 		line.verdict = WP_IMPORT_CHECK;
 		error = t->is_compose ? UNESCAPED "$$$${routedByValue} in a compose file"
 				      : UNESCAPED "$${routedByValue}";
@@ -301,7 +351,13 @@ void wp_import_set(struct wp_translation *t, const char *section, const char *ke
 							    : "it is already set to another value",
 		};
 	}
-	if (!fits_a_line(value)) {
+	if (wp_import_may_be_secret(value)) {
+		line = (struct wp_import_line){
+			.section = section,
+			.verdict = WP_IMPORT_FILL_IN,
+			.error = "not copied, because it may contain a secret: set it by hand",
+		};
+	} else if (!fits_a_line(value)) {
 		line = (struct wp_import_line){
 			.section = section,
 			.verdict = WP_IMPORT_UNSUPPORTED,

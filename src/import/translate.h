@@ -76,6 +76,8 @@ void wp_import_report_print(const struct wp_import_report *r, FILE *out);
  */
 enum wp_rc wp_import_report_judge(struct wp_import_report *r) WP_MUST_CHECK;
 
+enum wp_import_match { WP_IMPORT_MATCH, WP_IMPORT_NO_MATCH, WP_IMPORT_UNKNOWN };
+
 #define WP_IMPORT_WORD_SIZE 256
 #define WP_IMPORT_ROUTER "io.debezium.transforms.outbox.EventRouter"
 
@@ -124,6 +126,8 @@ struct wp_translation {
 	bool decodes_messages;		    /* logical messages are made rows */
 	bool has_sections;		    /* outboxes stand in [outbox.NAME] */
 	bool has_schema;		    /* some converter writes schemas */
+	bool ignores_missing;		    /* a column that is not there is left out */
+	bool has_typed;			    /* a mark names the columns that types are about */
 	char keys[4 * WP_IMPORT_WORD_SIZE]; /* columns of the routers' keys, as a list */
 	struct wp_import_report *report;    /* borrowed */
 };
@@ -146,6 +150,8 @@ struct wp_import_item *wp_import_router_option(struct wp_translation *t, const c
 					       const char *option);
 bool wp_import_is(const char *value, const char *word); /* whatever the case and outer spaces */
 bool wp_import_is_true(const struct wp_import_item *item, bool standard);
+/* Addresses with somebody's name or with parameters, passwords in a text, keys: rather one too many. */
+bool wp_import_may_be_secret(const char *value);
 
 /*
  * The next word of a comma-separated list, without outer spaces; false at its end. `at` is
@@ -178,7 +184,7 @@ bool wp_import_has_placeholder(const char *key, const char *value);
 
 /*
  * What became of a property, which is taken then. `error` NULL: what follows says it. A value that
- * stands elsewhere is not translated: that is said in place of `error`.
+ * stands elsewhere is neither translated nor judged: that is said in place of `error`.
  */
 void wp_import_say(struct wp_translation *t, const char *section, struct wp_import_item *item,
 		   enum wp_import_verdict verdict, const char *error, ...) WP_PRINTF(5, 6);
@@ -210,6 +216,10 @@ void wp_import_rules(struct wp_translation *t);
 void wp_import_router(struct wp_translation *t, const char *alias, const char *section);
 /* table.expand.json.payload, and what it takes. */
 void wp_import_expand(struct wp_translation *t, const char *alias, const char *section);
+/* The option about columns that the table does not have. */
+void wp_import_missing(struct wp_translation *t, const char *alias, const char *section);
+/* Does it leave them out? */
+bool wp_import_ignores_missing(struct wp_translation *t, const char *alias);
 /* Is the value JSON? */
 bool wp_import_is_structured(const struct wp_translation *t);
 /* What its placements are about, before anything is said. */
@@ -244,6 +254,11 @@ struct wp_import_tables {
 /* schema.table, a dot escaped or not between two plain names: an expression that means one table. */
 bool wp_import_table_name(const char *word, struct wp_table_name *ret);
 void wp_import_tables_find(struct wp_translation *t, struct wp_import_tables *ret);
+/* Does the expression match all of the name, in any case of letters? */
+enum wp_import_match wp_import_matches_name(struct wp_translation *t, const char *pattern,
+					    const char *name);
+/* Lists of schemas and columns that leave something of the outboxes out. */
+void wp_import_selection(struct wp_translation *t, const struct wp_import_tables *tables);
 /* [outbox.NAME] for each, after its name. */
 void wp_import_tables_name(struct wp_import_tables *tables);
 
@@ -277,9 +292,10 @@ bool wp_import_next_written(const char **at, const char *const columns[WP_IMPORT
 /* name or schema.name, each part plain or in double quotes, letters as they stand. */
 bool wp_import_read_name(const char *text, struct wp_table_name *ret);
 
-enum wp_import_match { WP_IMPORT_MATCH, WP_IMPORT_NO_MATCH, WP_IMPORT_UNKNOWN };
 /* Does the predicate of this transform let the table's rows through? */
 enum wp_import_match wp_import_predicate(struct wp_translation *t, const char *alias,
 					 const struct wp_import_table *table);
+/* Does it let logical messages through? */
+enum wp_import_match wp_import_message_predicate(struct wp_translation *t, const char *alias);
 
 #endif

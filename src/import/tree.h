@@ -27,6 +27,7 @@ struct wp_import_node {
 	enum wp_import_node_kind kind;
 	const char *name;   /* in an object; NULL: elsewhere */
 	char *text;	    /* NULL: not WP_IMPORT_TEXT */
+	char *raw;	    /* YAML: as it is written, where `text` is true for yes; with `text` */
 	const char *anchor; /* YAML's &anchor; NULL: none */
 	unsigned line;	    /* from 1 */
 	wp_import_node_index parent;

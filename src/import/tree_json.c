@@ -114,7 +114,8 @@ enum wp_rc wp_import_tree_json(struct wp_import_tree *tree, struct wp_span text,
 	struct wp_json json;
 
 	if (wp_json_read(text, &json, &fault) != WP_OK)
-		return wp_error_set(error, WP_CONFIG, "line %u: %s",
-				    line_of(&r, text.data + fault.offset), fault.what);
+		return wp_error_set(error, WP_CONFIG, "line %u: %s%s",
+				    line_of(&r, text.data + fault.offset), fault.what,
+				    wp_import_hint(text));
 	return add_all(&r, &json);
 }

@@ -25,20 +25,10 @@ static unsigned line_of(const yaml_mark_t *mark)
 	return (unsigned)mark->line + 1;
 }
 
-/* What Helm makes a file of is often no YAML itself. */
-static const char *template_hint(const struct reader *r)
-{
-	for (size_t i = 0; i + 1 < r->text.size; i++)
-		if (r->text.data[i] == '{' && r->text.data[i + 1] == '{')
-			return "; it is a template: pass what is made of it, for example by `helm "
-			       "template`";
-	return "";
-}
-
 static enum wp_rc refuse(struct reader *r, const yaml_mark_t *mark, const char *what)
 {
 	return wp_error_set(r->error, WP_CONFIG, "line %u: as YAML it cannot be read: %s%s",
-			    line_of(mark), what, template_hint(r));
+			    line_of(mark), what, wp_import_hint(r->text));
 }
 
 static enum wp_rc keep(struct reader *r, struct wp_span text, const yaml_mark_t *mark, char **ret)
@@ -61,8 +51,8 @@ static bool is_one_of(struct wp_span text, const char *const *words, size_t coun
 
 #define IS_ONE_OF(text, words) is_one_of(text, words, sizeof(words) / sizeof((words)[0]))
 
-/* `text` of a plain scalar is changed to the word that is meant. */
-static enum wp_import_node_kind resolve(struct wp_span *text)
+/* `text` of a plain scalar is changed to the word that is meant; `ret_raw` is it then, as written. */
+static enum wp_import_node_kind resolve(struct wp_span *text, struct wp_span *ret_raw)
 {
 	static const char *const null[] = { "", "~", "null", "Null", "NULL" };
 	static const char *const yes[] = { "true", "True", "TRUE", "yes", "Yes",
@@ -72,6 +62,7 @@ static enum wp_import_node_kind resolve(struct wp_span *text)
 
 	if (IS_ONE_OF(*text, null))
 		return WP_IMPORT_NULL;
+	*ret_raw = *text;
 	if (IS_ONE_OF(*text, yes))
 		*text = wp_span_of("true");
 	if (IS_ONE_OF(*text, no))
@@ -112,6 +103,7 @@ static enum wp_rc add_scalar(struct reader *r, const yaml_event_t *event)
 		.last = WP_IMPORT_NO_NODE,
 	};
 	struct wp_span text = { event->data.scalar.value, event->data.scalar.length };
+	struct wp_span raw = { NULL, 0 };
 	wp_import_node_index index;
 	enum wp_rc rc;
 
@@ -121,9 +113,12 @@ static enum wp_rc add_scalar(struct reader *r, const yaml_event_t *event)
 		text = wp_span_of("${a YAML tag}"); /* a placeholder, which is marked */
 	else if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
 		 event->data.scalar.plain_implicit)
-		node.kind = resolve(&text);
+		node.kind = resolve(&text, &raw);
 	if (node.kind == WP_IMPORT_TEXT) {
 		rc = keep(r, text, &event->start_mark, &node.text);
+		node.raw = node.text;
+		if (rc == WP_OK && raw.data != text.data && !wp_span_is_null(raw))
+			rc = keep(r, raw, &event->start_mark, &node.raw);
 		if (rc != WP_OK)
 			return rc;
 	}
@@ -197,6 +192,8 @@ static enum wp_rc add_alias(struct reader *r, const yaml_event_t *event)
 	};
 	if (target->text != NULL)
 		rc = keep(r, wp_span_of(target->text), &event->start_mark, &node.text);
+	if (rc == WP_OK && target->text != NULL)
+		rc = keep(r, wp_span_of(target->raw), &event->start_mark, &node.raw);
 	return rc == WP_OK ? add(r, &event->start_mark, NULL, &node, &index) : rc;
 }
 

@@ -28,11 +28,29 @@ bool wp_import_is_dotted(struct wp_span name)
 	return false;
 }
 
+static bool is_of_java(struct wp_span name)
+{
+	static const char *const names[] = { "JAVA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (wp_span_is(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Quarkus's profiles and sources, _PROD_DEBEZIUM_..., and Java's options: they may set anything. */
+static bool is_about_all(struct wp_span name)
+{
+	return wp_span_is(name, "QUARKUS_PROFILE") || wp_span_begins(name, "QUARKUS_CONFIG_") ||
+	       wp_span_begins(name, "SMALLRYE_CONFIG_") || is_of_java(name) ||
+	       (wp_span_begins(name, "_") && wp_span_has(name, "_DEBEZIUM_"));
+}
+
 bool wp_import_is_variable(const struct wp_import_taker *t, struct wp_span name)
 {
 	if (t->has_dots && wp_import_is_dotted(name))
 		return true;
-	if (!wp_span_begins(name, "DEBEZIUM_"))
+	if (!wp_span_begins(name, "DEBEZIUM_") && !is_about_all(name))
 		return false;
 	for (size_t i = 0; i < name.size; i++)
 		if (!isupper(name.data[i]) && !isdigit(name.data[i]) && name.data[i] != '_')
@@ -47,7 +65,7 @@ static enum wp_rc copy_name(struct wp_import_taker *t, struct wp_span variable, 
 {
 	enum wp_rc rc = wp_import_copy_text(t->into, variable, line, ret, t->error);
 
-	if (rc != WP_OK || wp_import_is_dotted(variable))
+	if (rc != WP_OK || wp_import_is_dotted(variable) || is_about_all(variable))
 		return rc;
 	t->has_variables = true;
 	for (char *at = *ret; *at != '\0'; at++)
@@ -145,6 +163,9 @@ static enum wp_rc judge(struct wp_import_taker *t, const struct wp_import_proper
 			bool *ret_wins)
 {
 	*ret_wins = true;
+	/* Others may have these, too. */
+	if (is_about_all(wp_span_of(new->name)))
+		return WP_OK;
 	for (size_t i = t->start; i < t->into->count; i++) {
 		const struct wp_import_property *old = &t->into->items[i];
 
@@ -171,6 +192,9 @@ enum wp_rc wp_import_take_variable(struct wp_import_taker *t, struct wp_span var
 	enum wp_rc rc;
 	char *name;
 
+	if (is_of_java(variable) && !wp_span_has(value, "-Ddebezium.") &&
+	    !wp_span_has(value, "-Dquarkus.") && !wp_span_has(value, "-Dsmallrye."))
+		return WP_OK;
 	if (wp_span_is_null(value))
 		value = wp_span_of(ELSEWHERE);
 	rc = copy_name(t, variable, line, &name);
@@ -206,11 +230,48 @@ bool wp_import_has_server(const struct wp_import_taker *t)
 	return false;
 }
 
+void wp_import_take_further(struct wp_import_taker *t, const char *what, unsigned line,
+			    bool is_secret)
+{
+	struct wp_import_properties *p = t->into;
+
+	for (size_t i = 0; i < p->further_count; i++)
+		if (p->further[i].line == line && p->further[i].what == what)
+			return;
+	if (p->further_count < WP_IMPORT_FURTHER_MAX)
+		p->further[p->further_count++] =
+			(struct wp_import_further){ what, line, is_secret };
+}
+
+bool wp_import_is_mount(struct wp_span text)
+{
+	return wp_span_has(text, "/debezium/conf");
+}
+
+/* What is about all counts beside variables of a Server only: others have profiles, too. */
+static void drop_others(struct wp_import_taker *t)
+{
+	size_t kept = t->start;
+
+	for (size_t i = t->start; i < t->into->count; i++) {
+		const struct wp_import_property *item = &t->into->items[i];
+		bool counts = item->block == 0 || !is_about_all(wp_span_of(item->name));
+
+		for (size_t j = t->start; j < t->into->count && !counts; j++)
+			counts = t->into->items[j].block == item->block &&
+				 wp_import_is_dotted(wp_span_of(t->into->items[j].name));
+		if (counts)
+			t->into->items[kept++] = *item;
+	}
+	t->into->count = kept;
+}
+
 /* None counts, if they are not a Server's; beside its file some of them do. */
 void wp_import_settle(struct wp_import_taker *t)
 {
 	if (t->start == 0 && !wp_import_has_server(t))
-		t->into->count = 0;
+		t->into->count = t->into->further_count = 0;
+	drop_others(t);
 	t->into->is_compose = t->is_compose;
 	if (t->start == 0 && t->into->count > 0)
 		t->into->form = t->has_variables ? FORM : "Debezium Server's properties";

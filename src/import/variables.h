@@ -27,6 +27,11 @@ bool wp_import_split_variable(const struct wp_import_taker *t, struct wp_span te
 enum wp_rc wp_import_take_variable(struct wp_import_taker *t, struct wp_span variable,
 				   struct wp_span value, unsigned line,
 				   unsigned block) WP_MUST_CHECK;
+/* More is set elsewhere; said once for each line. */
+void wp_import_take_further(struct wp_import_taker *t, const char *what, unsigned line,
+			    bool is_secret);
+/* Is it where Debezium Server has its configuration, /debezium/conf or /debezium/config? */
+bool wp_import_is_mount(struct wp_span text);
 /* Are those that were taken a Server's? */
 bool wp_import_has_server(const struct wp_import_taker *t);
 /* Of no Server they are none. Names the form. */

@@ -157,7 +157,11 @@ enum way {
 static enum wp_rc take_option(struct lines *l, const char *word, unsigned line, enum way *way)
 {
 	*way = OPTIONS;
-	if (strcmp(word, "-e") == 0 || strcmp(word, "--env") == 0)
+	if (strncmp(word, "--env-file", strlen("--env-file")) == 0)
+		wp_import_take_further(l->taker, "--env-file", line, false);
+	else if (strchr(word, ':') != NULL && wp_import_is_mount(wp_span_of(word)))
+		wp_import_take_further(l->taker, "the volume", line, false);
+	else if (strcmp(word, "-e") == 0 || strcmp(word, "--env") == 0)
 		*way = GIVEN;
 	else if (strncmp(word, JOINED, strlen(JOINED)) == 0)
 		return take_given(l, word + strlen(JOINED), line);
@@ -246,6 +250,8 @@ static bool has_variables(struct wp_span line)
 {
 	if (wp_span_begins(line, "#") || wp_span_begins(line, "- "))
 		return false;
+	if (wp_span_has(line, "--env-file") || wp_span_has(line, ":/debezium/conf"))
+		return true;
 	return wp_span_begins(line, "export ") || wp_span_begins(line, "ENV ") ||
 	       ((wp_span_has(line, "-e") || wp_span_has(line, "--env")) &&
 		(wp_span_has(line, "DEBEZIUM_") || wp_span_has(line, "debezium.")));
@@ -288,11 +294,11 @@ enum wp_rc wp_import_read_variables(struct wp_span text, struct wp_import_proper
 
 	/* What is wrong with the words of another form is nothing. */
 	if (rc == WP_CONFIG && !wp_import_has_server(&t)) {
-		p->count = 0;
+		p->count = p->further_count = 0;
 		return WP_OK;
 	}
 	if (rc == WP_OK && wp_import_has_server(&t)) {
-		p->count = 0;
+		p->count = p->further_count = 0;
 		t.has_dots = true;
 		rc = take_commands(&t, text);
 	}

@@ -33,6 +33,15 @@ struct wp_import_property {
 	unsigned line;	  /* from 1 */
 	bool outside;	  /* of "config": beside it, in the object around it */
 	unsigned block;	  /* of an environment; 0: of the whole file */
+	bool of_worker;	  /* of the Connect worker, beside the connector's own */
+};
+
+/* What sets more of an environment, in another file. */
+#define WP_IMPORT_FURTHER_MAX 8
+struct wp_import_further {
+	const char *what; /* constant: "env_file" */
+	unsigned line;
+	bool is_secret; /* what holds secrets, and perhaps nothing else */
 };
 
 struct wp_import_properties {
@@ -40,6 +49,8 @@ struct wp_import_properties {
 	size_t count;
 	size_t capacity;
 	struct wp_buffer texts; /* all names and values; never moves */
+	struct wp_import_further further[WP_IMPORT_FURTHER_MAX];
+	size_t further_count;
 	bool is_compose;  /* it is the environment in a compose file: two dollar signs are one */
 	const char *form; /* in words, constant; NULL: .properties, of Connect or of the Server */
 };

@@ -139,6 +139,8 @@ static void what_stands_beside_the_config_is_marked(void **state)
 	wp_import_properties_release(&p);
 }
 
+#define ANSWERS "; from Kafka Connect, pass the answer to GET /connectors/NAME"
+
 static void what_is_no_configuration_is_refused_with_its_line(void **state)
 {
 	refused("", "it contains no property");
@@ -150,12 +152,12 @@ static void what_is_no_configuration_is_refused_with_its_line(void **state)
 	refused("a=\\ud83d\\u0041", "line 1: a \\u escape is half of a character");
 	refused("a=\\ude00", "line 1: a \\u escape is half of a character");
 	refused("a=\\u0000", "line 1: a NUL character in a text");
-	refused("[]", "line 1: an array without a connector in it; an object is required");
+	refused("[]", "line 1: an array without a connector in it; an object is required" ANSWERS);
 	refused("{\"a\": \"\\u0000\"}", "line 1: a NUL character in a text");
 	refused("{\"a\":\n\"\\ud800\"}", "line 1: a \\u escape is half of a character");
 	refused("{\"a\":\n1,\n\"b\": [2]}",
 		"line 3: the value of a property is an object or an array; it must be a text, a "
-		"number, true, false or null");
+		"number, true, false or null" ANSWERS);
 }
 
 #define CLASS "io.debezium.connector.postgresql.PostgresConnector"
@@ -432,7 +434,7 @@ static void json_without_a_connector_is_refused(void **state)
 		"DEBEZIUM_SOURCE_...");
 	refused("{\"a\": {\"status\": {}}}", "line 1: the value of a property is an object or an "
 					     "array; it must be a text, a number, "
-					     "true, false or null");
+					     "true, false or null" ANSWERS);
 }
 
 static void json_that_is_none_is_refused_with_its_line(void **state)

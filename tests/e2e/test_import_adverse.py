@@ -1,0 +1,264 @@
+"""Configurations that were made to be misread: what they hide, and what is said of them. No server is needed."""
+
+import json
+
+import pytest
+
+from e2e.test_import import ROUTER, WHOLE, _import, _loads, _properties, _settings
+
+JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}
+DECODER = "io.debezium.connector.postgresql.transforms.DecodeLogicalDecodingMessageContent"
+MESSAGES = {"transforms": "decode,outbox", "transforms.decode.type": DECODER, "message.prefix.include.list": "event"}
+OAUTH = "producer.override.sasl.oauthbearer."
+
+
+def _only(topic, of):
+    return {f"transforms.{of}.predicate": "p", "predicates": "p", "predicates.p.pattern": topic,
+            "predicates.p.type": "org.apache.kafka.connect.transforms.predicates.TopicNameMatches"}
+
+
+def _marks(done):
+    """What is marked, without the brokers, which no connector has."""
+    lines = [line.split(": ", 2) for line in done.stderr.splitlines() if line.count(": ") >= 2]
+    return [(mark, about.split(": ")[0]) for _, mark, about in lines if "bootstrap.servers" not in about]
+
+
+@pytest.mark.parametrize("more", [
+    {"database.hostname": "postgres://u:hush@db/x"}, {"database.user": "postgres://u:hush@db/x"},
+    {"database.dbname": "postgres://u:hush@db/x"}, {"database.dbname": "host=x password=hush"},
+    {"database.dbname": "host=x PASSWORD = 'hush'"}, {"database.hostname": "jdbc:postgresql://db/x?password=hush"},
+    {"database.sslkey": "-----BEGIN PRIVATE KEY-----hush"}, {"slot.name": "postgres://u:hush@db/x"},
+    {"producer.override.client.id": "https://u:hush@x/"}, {"nobody.knows": "https://u:hush@x/"},
+    {"producer.override.sasl.mechanism": "OAUTHBEARER", f"{OAUTH}token.endpoint.url": "https://u:hush@x/"},
+    {"producer.override.sasl.mechanism": "OAUTHBEARER", f"{OAUTH}token.endpoint.url": "https://x/?k=hush"},
+    {"producer.override.sasl.mechanism": "OAUTHBEARER", "producer.override.sasl.login.callback.handler.class":
+     "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler", "producer.override.sasl.jaas.config":
+     'a.B required oauth.token.endpoint.uri="https://u:hush@x/" ;'},
+])
+def test_no_setting_holds_what_may_be_a_secret(more):
+    done = _import(_properties(**more))
+    assert "hush" not in done.stdout + done.stderr
+    assert "not copied, because it may contain a secret" in done.stdout or "nobody.knows" in more
+
+
+@pytest.mark.parametrize("more, mark, about", [
+    ({**MESSAGES, **_only(r"t\\.public\\..*", "outbox")}, "NOT SUPPORTED", "transforms.decode.type"),
+    ({**MESSAGES, **_only(r"t\\.public\\..*", "decode")}, "NOT SUPPORTED", "transforms.decode.type"),
+    ({**MESSAGES, **_only("${TOPIC}", "decode")}, "CHECK", "transforms.decode.type"),
+    ({**MESSAGES, "transforms": "outbox,decode"}, "NOT SUPPORTED", "transforms.decode.type"),
+    ({**JSON, f"{ROUTER}table.fields.additional.placement": "a:envelope", "topic.delimiter": "_"},
+     "NOT SUPPORTED", "topic.delimiter"),
+    ({**JSON, f"{ROUTER}table.fields.additional.placement": "a:envelope", "topic.naming.strategy": "org.example.S"},
+     "NOT SUPPORTED", "topic.naming.strategy"),
+    ({"schema.include.list": "sales, audit"}, "NOT SUPPORTED", "schema.include.list"),
+    ({"schema.include.list": "publi[a-z&&[^a]]"}, "CHECK", "schema.include.list"),
+    ({"schema.exclude.list": "PUB.*"}, "NOT SUPPORTED", "schema.exclude.list"),
+    ({f"{ROUTER}route.topic.regex": r"(?<routedByValue>\\p{Alpha}+)"}, "NOT SUPPORTED", f"{ROUTER}route.topic.regex"),
+    ({f"{ROUTER}route.topic.regex": r"(?<routedByValue>\\0101.*)"}, "NOT SUPPORTED", f"{ROUTER}route.topic.regex"),
+    ({f"{ROUTER}route.topic.regex": r"(?ix)(?<routedByValue>[a b]+)"}, "NOT SUPPORTED", f"{ROUTER}route.topic.regex"),
+    ({f"{ROUTER}route.topic.regex": "(.*)"}, "NOT SUPPORTED", f"{ROUTER}route.topic.regex"),
+    ({f"{ROUTER}table.field.additional.missing": "ignore", f"{ROUTER}table.fields.additional.placement": "a:header",
+      "column.exclude.list": "public.outbox.a"}, "CHECK", "column.exclude.list"),
+    ({"notification.enabled.channels": "log, sink"}, "NOT SUPPORTED", "notification.enabled.channels"),
+    ({"skipped.operations": "c,d"}, "NOT SUPPORTED", "skipped.operations"),
+    ({"topic.creation.groups": "a", "topic.creation.a.include": "x.*", "topic.creation.a.partitions": "3"},
+     "CHECK", "topic.creation.a.partitions"),
+    ({"topic.creation.default.cleanup.policy": "compact"}, "CHECK", "topic.creation.default.cleanup.policy"),
+    ({"column.mask.with.5.chars": r"public.other.a,public\\.outbox\\.a"}, "NOT SUPPORTED", "column.mask.with.5.chars"),
+    ({"column.mask.with.5.chars": "public.(other|outbox).a"}, "NOT SUPPORTED", "column.mask.with.5.chars"),
+    ({"debezium.foo": "1"}, "NOT SUPPORTED", "debezium.foo"),
+    ({"column.mask.with.5.chars": "${COLUMNS}"}, "NOT SUPPORTED", "column.mask.with.5.chars"),
+])
+def test_what_debezium_would_send_otherwise_is_marked_once(more, mark, about, tmp_path):
+    done = _import(_properties(**more))
+    marks = [entry for entry in _marks(done) if entry[1] != "message.prefix.include.list"]
+    assert done.returncode == 1 and marks == [(mark, about)], done.stderr
+    _loads(done.stdout, tmp_path)
+
+
+@pytest.mark.parametrize("more", [
+    MESSAGES, {**MESSAGES, **_only(r"t\\.message", "decode")},
+    {**MESSAGES, **_only(r"t\\.(message|public\\..*)", "outbox")},
+    {"topic.delimiter": "_"}, {"schema.include.list": "sales, PUBLI."}, {"schema.exclude.list": "sales"},
+    {"schema.include.list": "public", "schema.exclude.list": "public"},
+    {f"{ROUTER}route.topic.regex": r"(?x) (?<routedByValue>\\p{Lu}+)"},
+    {f"{ROUTER}table.field.additional.missing": "ignore", f"{ROUTER}table.fields.additional.placement": "a:header",
+     "column.exclude.list": r"public.other.a,sales\\.outbox\\..*"},
+    {f"{ROUTER}table.fields.additional.placement": "a:header", "column.exclude.list": "public.outbox.b"},
+    {"notification.enabled.channels": "log,jmx"}, {"skipped.operations": "u, d"}, {"skipped.operations": "none"},
+    {"topic.creation.default.replication.factor": "3", "topic.creation.default.partitions": "-1"},
+    {"column.mask.with.5.chars": r"public.customers.ssn, public\\.x\\..*"}, {"task.class": "x.Task"},
+    {f"{ROUTER}table.fields.additional.placement": "a:header: b"},
+    {"heartbeat.action.query": "SELECT pg_logical_emit_message(false, 'beat', now()::text)"},
+])
+def test_what_changes_nothing_is_not_marked(more, tmp_path):
+    done = _import(_properties(**more))
+    assert done.returncode == 0 and not _marks(done), done.stderr
+    _loads(done.stdout, tmp_path)
+
+
+OLD_MISSING = f"{ROUTER}table.fields.additional.error.on.missing"
+NEW_MISSING = f"{ROUTER}table.field.additional.missing"
+
+
+@pytest.mark.parametrize("more, release, wanted, code", [
+    ({OLD_MISSING: "false"}, None, "ignore", 1), ({OLD_MISSING: "true"}, None, "error", 0),
+    ({OLD_MISSING: "false"}, "3.5", "ignore", 0), ({OLD_MISSING: "false"}, "2.5.0.Final", "ignore", 0),
+    ({OLD_MISSING: "false"}, "3.6", None, 0), ({OLD_MISSING: "false"}, "2.4", None, 0),
+    ({NEW_MISSING: "ignore"}, None, "ignore", 0), ({NEW_MISSING: "ignore"}, "3.5", None, 0),
+    ({OLD_MISSING: "false", NEW_MISSING: "error"}, "3.6", "error", 0),
+    ({OLD_MISSING: "false", NEW_MISSING: "error"}, "3.0", "ignore", 0),
+    ({NEW_MISSING: "skip"}, None, None, 1),
+])
+def test_columns_that_are_missing_are_as_in_the_version_that_is_imitated(more, release, wanted, code, tmp_path):
+    done = _import(_properties(**more), *([] if release is None else ["--debezium", release]))
+    assert done.returncode == code, done.stderr
+    assert _settings(done.stdout).get("outbox.columns.missing") == wanted
+    _loads(done.stdout, tmp_path)
+
+
+def test_blanks_of_a_placement_count_before_2_5():
+    placed = _properties(**{f"{ROUTER}table.fields.additional.placement": "a:header: b"})
+    assert _marks(_import(placed, "--debezium", "2.4")) == [("CHECK", f"{ROUTER}table.fields.additional.placement")]
+    assert _import(placed, "--debezium", "2.5").returncode == 0
+
+
+UNKNOWN = "its value is defined elsewhere, so its effect is unknown: replace the placeholder and import the file"
+
+
+@pytest.mark.parametrize("name", [
+    "plugin.name", "snapshot.mode", "skipped.operations", "lsn.flush.mode", "flush.lsn.source", "transforms",
+    "provide.transaction.metadata", "converters", "producer.override.partitioner.class", f"{ROUTER}type",
+    f"{ROUTER}table.op.invalid.behavior", f"{ROUTER}route.tombstone.on.empty.payload", NEW_MISSING,
+    f"{ROUTER}table.fields.additional.placement",
+])
+def test_what_a_placeholder_stands_for_is_not_judged(name, tmp_path):
+    done = _import(_properties(**{name: "${FOO}"}))
+    assert done.returncode == 1 and _marks(done) == [("CHECK", name)], done.stderr
+    assert UNKNOWN in done.stderr
+    _loads(done.stdout, tmp_path)
+
+
+@pytest.mark.parametrize("table", ["$SCHEMA.outbox", "<schema>.outbox", "%SCHEMA%.outbox", "@schema@.outbox",
+                                   "__SCHEMA__.outbox", "public.outbox_<env>"])
+def test_a_placeholder_of_a_table_is_none_of_an_expression(table, tmp_path):
+    done = _import(_properties(**{"table.include.list": table}))
+    assert "CHECK: table.include.list: its value is defined elsewhere" in done.stderr
+    assert "regular expression" not in done.stderr
+    _loads(done.stdout, tmp_path)
+
+
+def test_a_brokers_name_is_verified_while_nobody_knows_whether_it_is():
+    name = "producer.override.ssl.endpoint.identification.algorithm"
+    done = _import(_properties(**{name: "${FOO}"}))
+    assert f"TO FILL IN: {name}" in done.stderr
+    assert "kafka.ssl.endpoint.identification.algorithm" not in _settings(done.stdout)
+    assert _settings(_import(_properties(**{name: ""})).stdout)["kafka.ssl.endpoint.identification.algorithm"] == "none"
+
+
+@pytest.mark.parametrize("name, value, conninfo, said", [
+    ("database.port", "abc", "host=db", "it is not a port number: set port in conninfo"),
+    ("database.port", "65536", "host=db", "it is not a port number: set port in conninfo"),
+    ("database.hostname", "db:5432", "", "it is not a host name or an address: set host in conninfo"),
+    ("database.hostname", "", "", "it is empty: set host in conninfo"),
+    ("database.hostname", "::1", "host=::1", None), ("database.hostname", "a.b,c-d", "host=a.b,c-d", None),
+    ("database.sslmode", "VERIFY-Full", "host=db sslmode=verify-full", None),
+])
+def test_what_is_no_part_of_a_connection_is_to_be_filled_in(name, value, conninfo, said, tmp_path):
+    done = _import(_properties(**{name: value}))
+    assert done.returncode == 0, done.stderr
+    assert _settings(done.stdout)["postgres.conninfo"] == conninfo
+    assert _marks(done) == ([] if said is None else [("TO FILL IN", name)]) and (said or "") in done.stderr
+    _loads(done.stdout, tmp_path)
+
+
+def test_several_modes_share_one_long_sentence():
+    done = _import(_properties(**{"time.precision.mode": "connect", "decimal.handling.mode": "string"}))
+    assert done.stderr.count("its events would move to another partition") == 1
+    assert "CHECK: decimal.handling.mode: the same applies to a numeric or a money" in done.stderr
+
+
+def test_a_name_of_the_workers_counts_in_its_own_file_only():
+    more = {"producer.compression.type": "zstd"}
+    assert _settings(_import(_properties(**more)).stdout)["kafka.compression.type"] == "zstd"
+    done = _import(json.dumps({"name": "shop", "config": {**WHOLE, **more}}))
+    assert done.returncode == 0 and "kafka.compression.type" not in _settings(done.stdout)
+
+
+@pytest.mark.parametrize("value, said", [
+    ('"{}"', "A .properties file has neither quotes around a value nor comments after it"),
+    ("{} # of the shop", "A .properties file has neither quotes around a value nor comments after it"),
+    ("PostgresCdcSourceV2", "it is Confluent Cloud's connector"),
+    ("io.debezium.connector.mysql.MySqlConnector", "walpost supports only Postgres"),
+])
+def test_a_class_that_is_not_debeziums_is_named_by_what_it_is(value, said):
+    done = _import(_properties(**{"connector.class": value.format(WHOLE["connector.class"])}))
+    assert done.returncode == 1 and said in done.stderr
+
+
+SERVER = {
+    "DEBEZIUM_SOURCE_CONNECTOR_CLASS": WHOLE["connector.class"], "DEBEZIUM_SOURCE_PLUGIN_NAME": "pgoutput",
+    "DEBEZIUM_SOURCE_DATABASE_HOSTNAME": "db", "DEBEZIUM_SOURCE_TABLE_INCLUDE_LIST": "public.outbox",
+    "DEBEZIUM_SOURCE_TOPIC_PREFIX": "t", "DEBEZIUM_SOURCE_EXTENDED_HEADERS_ENABLED": '"false"',
+    "DEBEZIUM_SINK_TYPE": "kafka", "DEBEZIUM_TRANSFORMS": "outbox",
+    "DEBEZIUM_TRANSFORMS_OUTBOX_TYPE": WHOLE["transforms.outbox.type"],
+}
+
+
+def _compose(beside="", **more):
+    variables = "".join(f"      {name}: {value}\n" for name, value in {**SERVER, **more}.items())
+    return ("services:\n  app:\n    env_file: app.env\n    environment:\n      QUARKUS_PROFILE: app\n  debezium:\n"
+            f"    image: quay.io/debezium/server\n{beside}    environment:\n{variables}")
+
+
+@pytest.mark.parametrize("text, about", [
+    (_compose("    env_file:\n    - a.env\n"), "env_file in line 9"),
+    (_compose("    volumes:\n    - ./conf:/debezium/conf\n"), "the volume in line 9"),
+    (_compose("    volumes:\n    - source: ./conf\n      target: /debezium/config\n"), "the volume in line 9"),
+    (_compose(JAVA_OPTS="-Xmx1g -Ddebezium.source.slot.name=x"), "JAVA_OPTS"),
+    (_compose(DEBEZIUM_OPTS="-Ddebezium.source.slot.name=x"), "debezium.opts"),
+    (_compose(QUARKUS_PROFILE="prod"), "QUARKUS_PROFILE"),
+    (_compose(_PROD_DEBEZIUM_SOURCE_SLOT_NAME="x"), "_PROD_DEBEZIUM_SOURCE_SLOT_NAME"),
+    (_compose(DEBEZIUM_SOURCE_PROVIDE_TRANSACTION_METADATA="yes"), "debezium.source.provide.transaction.metadata"),
+    ("docker run --env-file a.env \\\n" + "".join(f" -e {n}={v}" for n, v in SERVER.items()) + " debezium/server\n",
+     "--env-file in line 1"),
+])
+def test_what_sets_more_of_an_environment_is_marked(text, about, tmp_path):
+    done = _import(text)
+    assert done.returncode == 1 and [entry[1] for entry in _marks(done)] == [about], done.stderr
+    _loads(done.stdout, tmp_path)
+
+
+@pytest.mark.parametrize("more", [
+    {}, {"JAVA_OPTS": "-Xmx1g"}, {"DEBEZIUM_OPTS": "-Dfoo"}, {"DEBEZIUM_SOURCE_PROVIDE_TRANSACTION_METADATA": "False"},
+])
+def test_what_sets_nothing_more_of_an_environment_is_not_marked(more):
+    done = _import(_compose("    volumes:\n    - ./data:/debezium/data\n", **more))
+    assert done.returncode == 0 and not _marks(done), done.stderr
+
+
+def test_what_a_container_takes_from_elsewhere_is_marked_unless_it_is_in_the_file():
+    variables = "".join(f"    - {{name: {name}, value: {value}}}\n" for name, value in SERVER.items())
+    text = ("kind: Pod\nspec:\n  containers:\n  - name: debezium\n    envFrom:\n    - configMapRef: {name: here}\n"
+            f"    - configMapRef: {{name: there}}\n    - secretRef: {{name: login}}\n    env:\n{variables}"
+            "---\nkind: ConfigMap\nmetadata: {name: here}\ndata: {A: b}\n")
+    done = _import(text)
+    assert _marks(done) == [("CHECK", "configMapRef in line 7"), ("TO FILL IN", "secretRef in line 8")], done.stderr
+
+
+@pytest.mark.parametrize("text, said", [
+    ("[env]\nX = 1\n", "it is no configuration of Debezium"),
+    ("DEBEZIUM_SOURCE_PLUGIN_NAME = pgoutput\n", "pass lines of NAME=value, without spaces around the equal sign"),
+    ('c.withEnv("DEBEZIUM_SOURCE_PLUGIN_NAME", "pgoutput")\n', "are in a form that walpost does not read"),
+    ('resource "kafka_connect_connector" "a" {\n  config = {\n    "connector.class" = "A"\n  }\n}\n', "Terraform"),
+    ('{"config": {"connector.class": "A", "tasks.max": {{ .Values.tasks }}}}', "it is a template"),
+    ('{"connector.class": "A",\n}', "JSON allows no comma before a closing bracket"),
+    ('["shop"]', "from Kafka Connect, pass the answer to GET /connectors/NAME"),
+    ('{"error_code": 404, "message": "no"}', "an answer of Kafka Connect without a configuration"),
+    ('{"name": "shop", "connector": {"state": "RUNNING", "worker_id": "a"}, "tasks": []}', "GET /connectors/NAME"),
+    ('{"shop": {"topics": ["a"]}}', "GET /connectors/NAME"),
+])
+def test_what_cannot_be_read_is_named_by_what_it_is(text, said):
+    done = _import(text)
+    assert done.returncode == 2 and not done.stdout and said in done.stderr
+    assert done.stderr.count("\n") == 1
