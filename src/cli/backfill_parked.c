@@ -73,7 +73,7 @@ static enum wp_rc sort_acts(struct wp_backfill *b, struct wp_error *error)
 	return WP_OK;
 }
 
-/* The newest, as many as rows are compared at most. */
+/* Asks for the newest, as many as rows are compared at most. */
 static enum wp_rc find_acts(struct wp_backfill *b, struct wp_error *error)
 {
 	enum wp_rc rc =

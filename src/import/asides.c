@@ -2,10 +2,11 @@
  * Tables that Debezium captures beside the outboxes: of heartbeats, which heartbeat.action.query
  * writes, and of signals. Their rows are no events.
  */
-#define _GNU_SOURCE /* strcasestr() */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include "walpost/base/secret.h"
 
 #include "translate.h"
 
@@ -177,7 +178,7 @@ static void find_heartbeats(struct search *s)
 		wp_import_say(s->t, OUTBOX, item, WP_IMPORT_DROPPED,
 			      "walpost advances the slot by itself while the outbox is idle: rows "
 			      "of the query's table are ignored");
-	else if (strcasestr(item->value, "pg_logical_emit_message") != NULL)
+	else if (wp_text_has(item->value, "pg_logical_emit_message"))
 		wp_import_say(s->t, OUTBOX, item, WP_IMPORT_DROPPED,
 			      "walpost advances the slot by itself while the outbox is idle; it "
 			      "sends no such message");

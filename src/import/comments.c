@@ -23,7 +23,7 @@ static size_t comment_size(struct wp_span rest)
 	return is_block ? SIZE_MAX : 0;
 }
 
-/* Behind its bracket. [section] is no JSON. */
+/* Does what follows a bracket begin an array? [section] is no JSON. */
 static bool begins_array(struct wp_span rest)
 {
 	size_t at = 0;

@@ -364,7 +364,25 @@ static enum wp_rc add_leaves(struct finder *f, const struct connector *connector
 	return rc == WP_OK && walk.is_cut ? wp_import_refuse_cut(f->error) : rc;
 }
 
-/* Quarkus's profiles beside it, "%prod": their values may count, and are not read. */
+/* "%prod", smallrye: and quarkus: with what chooses profiles or files; NULL: another name. */
+static const char *name_of_source(const struct finder *f, const struct wp_import_node *node)
+{
+	static const char *const starts[] = { "%", "smallrye", "quarkus.profile",
+					      "quarkus.config" };
+
+	if (node->name == NULL)
+		return NULL;
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (strncmp(node->name, starts[i], strlen(starts[i])) == 0)
+			return node->name;
+	if (strcmp(node->name, "quarkus") != 0)
+		return NULL;
+	if (wp_import_member(f->tree, node, "profile") != NULL)
+		return "quarkus.profile";
+	return wp_import_member(f->tree, node, "config") != NULL ? "quarkus.config." : NULL;
+}
+
+/* What Quarkus reads beside it: its values may count, and are not read. */
 static enum wp_rc add_profiles(struct finder *f, const struct connector *connector)
 {
 	const struct wp_import_node *nodes = f->tree->nodes;
@@ -372,13 +390,13 @@ static enum wp_rc add_profiles(struct finder *f, const struct connector *connect
 
 	for (wp_import_node_index i = nodes[connector->node->parent].first;
 	     i != WP_IMPORT_NO_NODE && rc == WP_OK; i = nodes[i].next) {
-		struct wp_import_property property = { .name = nodes[i].name,
+		struct wp_import_property property = { .name = name_of_source(f, &nodes[i]),
 						       .line = nodes[i].line };
 
-		if (nodes[i].name == NULL || nodes[i].name[0] != '%')
+		if (property.name == NULL)
 			continue;
-		rc = wp_import_copy_text(f->into, wp_span_of(""), nodes[i].line, &property.value,
-					 f->error);
+		rc = wp_import_copy_text(f->into, wp_span_of("(below it)"), nodes[i].line,
+					 &property.value, f->error);
 		if (rc == WP_OK)
 			rc = wp_import_add(f->into, &property, f->error);
 	}

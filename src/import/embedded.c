@@ -20,7 +20,8 @@ struct search {
 	bool is_commented_out; /* and it began with # or // */
 	size_t steps;
 	struct wp_json_fault
-		fault; /* of the first object that is none; `what` NULL: there is none */
+		fault;	 /* of the first object that is none; `what` NULL: there is none */
+	size_t fault_at; /* in `text` */
 	unsigned fault_line;
 	unsigned begin_line; /* of that object */
 };
@@ -87,6 +88,7 @@ static bool next_object(struct search *s, struct wp_json *ret, unsigned *ret_lin
 		if (s->fault.what == NULL &&
 		    wp_span_has((struct wp_span){ brace, fault.offset }, CLASS)) {
 			s->fault = fault;
+			s->fault_at = s->at + fault.offset;
 			s->begin_line = s->line;
 			s->fault_line = s->line + lines_in(brace, brace + fault.offset);
 		}
@@ -98,14 +100,13 @@ static bool next_object(struct search *s, struct wp_json *ret, unsigned *ret_lin
 /* One that is broken may be the one that is meant. */
 static enum wp_rc refuse(const struct search *s, bool has_connector, struct wp_error *error)
 {
-	const char *hint = wp_import_hint(s->text);
-
 	if (s->fault.what != NULL)
 		return wp_error_set(
 			error, WP_CONFIG,
-			"the JSON that begins in line %u cannot be read from line %u on: %s%s",
+			"the JSON that begins in line %u cannot be read from line %u on: %s. "
+			"Pass the JSON alone, as it is sent%s",
 			s->begin_line, s->fault_line, s->fault.what,
-			hint[0] != '\0' ? hint : ". Pass the JSON alone, as it is sent");
+			wp_import_hint_at(s->text, s->fault_at));
 	if (s->steps >= STEPS_MAX)
 		return wp_error_set(error, WP_CONFIG,
 				    "too much in it looks like JSON: pass the JSON alone");

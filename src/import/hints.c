@@ -1,4 +1,4 @@
-/* Of what cannot be read: what it may be, and what to pass in its place. */
+/* Guesses what a text is that cannot be read, and says what to pass in its place. */
 #include <string.h>
 
 #include "read.h"
@@ -8,7 +8,7 @@ static const struct hint {
 	const char *text;
 } hints[] = {
 	{ { "{{", "{%", "<%" },
-	  "; it is a template: pass what is made of it, for example by `helm template`" },
+	  "; if it is a template, pass what is made of it, for example by `helm template`" },
 	{ { "resource \"", "jsonencode(", "jsondecode(" },
 	  "; it looks like Terraform, which is not read: pass what GET /connectors/NAME returns, "
 	  "or "
@@ -21,18 +21,11 @@ static const struct hint {
 	  "lines of NAME=value, without spaces around the equal sign" },
 };
 
-/* A comma, and nothing but blanks up to a closing bracket. */
-static bool has_trailing_comma(struct wp_span text)
+static bool is_behind_comma(struct wp_span text, size_t at)
 {
-	bool is_behind_comma = false;
-
-	for (size_t i = 0; i < text.size; i++) {
-		if (is_behind_comma && (text.data[i] == '}' || text.data[i] == ']'))
-			return true;
-		if (strchr(" \t\r\n", text.data[i]) == NULL || text.data[i] == '\0')
-			is_behind_comma = text.data[i] == ',';
-	}
-	return false;
+	while (at > 0 && strchr(" \t\r\n", text.data[at - 1]) != NULL && text.data[at - 1] != '\0')
+		at--;
+	return at > 0 && text.data[at - 1] == ',';
 }
 
 const char *wp_import_hint(struct wp_span text)
@@ -41,5 +34,13 @@ const char *wp_import_hint(struct wp_span text)
 		for (size_t j = 0; j < 3 && hints[i].signs[j] != NULL; j++)
 			if (wp_span_has(text, hints[i].signs[j]))
 				return hints[i].text;
-	return has_trailing_comma(text) ? "; JSON allows no comma before a closing bracket" : "";
+	return "";
+}
+
+const char *wp_import_hint_at(struct wp_span text, size_t at)
+{
+	if (at < text.size && (text.data[at] == '}' || text.data[at] == ']') &&
+	    is_behind_comma(text, at))
+		return "; JSON allows no comma before a closing bracket";
+	return wp_import_hint(text);
 }

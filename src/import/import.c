@@ -167,9 +167,17 @@ static bool is_whole_reference(const char *value)
 	if (!wp_import_begins(value, "${"))
 		return false;
 	const char *name = value + strlen("${");
+	struct wp_span provider = { (const uint8_t *)name, strcspn(name, ":}") };
+	const char *rest = name + provider.size;
+	size_t colons = 0;
 
-	return strcspn(name, "}") + 1 == strlen(name) &&
-	       is_provider((struct wp_span){ (const uint8_t *)name, strcspn(name, ":}") });
+	/* A path and a key; of an environment a name only. Behind one more colon may stand anything. */
+	for (const char *at = rest; *at != '\0'; at++)
+		colons += *at == ':';
+	return strcspn(name, "}") + 1 == strlen(name) && is_provider(provider) &&
+	       strstr(rest, ":-") == NULL &&
+	       colons <= (wp_span_is(provider, "env") || wp_span_is(provider, "strimzienv") ? 1U
+											    : 2U);
 }
 
 static void look_elsewhere(struct wp_translation *t, struct wp_import_item *item, char *value)
@@ -204,13 +212,13 @@ static enum wp_rc name_items(struct wp_translation *t, struct wp_import_properti
 		return WP_NOMEM;
 	t->count = p->count;
 	t->is_server = is_server(p);
-	t->is_compose = p->is_compose;
 	for (size_t i = 0; i < p->count; i++) {
 		struct wp_import_item *item = &t->items[i];
 
 		item->name = p->items[i].name;
 		item->line = p->items[i].line;
 		item->value = p->items[i].value;
+		item->is_halved = p->items[i].is_halved;
 		name_item(t, item, p->form == NULL || p->items[i].of_worker);
 		if (p->items[i].value != NULL)
 			look_elsewhere(t, item, p->items[i].value);
@@ -246,24 +254,17 @@ static void say_repetitions(struct wp_translation *t)
 	}
 }
 
-/* Variables that come from other files. */
 static void say_further(struct wp_translation *t, const struct wp_import_properties *p)
 {
 	char about[WP_IMPORT_WORD_SIZE];
 
 	for (size_t i = 0; i < p->further_count; i++) {
-		const struct wp_import_further *further = &p->further[i];
-
-		(void)snprintf(about, sizeof(about), "%s in line %u", further->what, further->line);
-		if (further->is_secret)
-			wp_import_note(t, WP_IMPORT_REST, about, WP_IMPORT_FILL_IN,
-				       "if it has the database's password: write that to a file "
-				       "and set WALPOST__POSTGRES__PASSWORD_FILE to the file's "
-				       "name. walpost reads nothing else from it either");
-		else
-			wp_import_note(t, WP_IMPORT_REST, about, WP_IMPORT_CHECK,
-				       "its settings for Debezium Server are not read: add them to "
-				       "the imported file");
+		(void)snprintf(about, sizeof(about), "%s in line %u", p->further[i].what,
+			       p->further[i].line);
+		wp_import_note(t, WP_IMPORT_REST, about, WP_IMPORT_CHECK,
+			       "its settings for Debezium Server are not read: add them to the "
+			       "imported file. If the password is one of them, write it to a file "
+			       "and set WALPOST__POSTGRES__PASSWORD_FILE to the file's name");
 	}
 }
 
@@ -368,7 +369,8 @@ void wp_import_print(const struct wp_import *import, FILE *out)
 
 static const char *mark_of(const struct wp_import_entry *entry)
 {
-	if (entry->refused != NULL || entry->line.verdict == WP_IMPORT_UNSUPPORTED)
+	if ((entry->refused != NULL && entry->refused[0] != '\0') ||
+	    entry->line.verdict == WP_IMPORT_UNSUPPORTED)
 		return "NOT SUPPORTED";
 	if (entry->line.verdict == WP_IMPORT_CHECK)
 		return "CHECK";

@@ -77,37 +77,64 @@ static bool is_key(const char *rest, const char *key)
 	return rest != NULL && strncmp(rest, key, size) == 0 && strchr(" :", rest[size]) != NULL;
 }
 
-/* `cause` NULL: the setting that the note names; else the one of this name, of the same section. */
-static bool refuse_by(struct wp_import_report *r, const char *note, const char *cause,
+/* Is it one of a property whose placeholder is marked already? */
+static bool is_of_placeholder(const struct wp_import_report *r, size_t index)
+{
+	const char *section = r->entries[index].line.section;
+
+	for (size_t i = index + 1; i > 0; i--) {
+		const struct wp_import_line *line = &r->entries[i - 1].line;
+
+		if (line->about != NULL && strcmp(line->section, section) == 0)
+			return line->is_placeholder;
+	}
+	return false;
+}
+
+static void refuse_entry(struct wp_import_report *r, size_t index, const char *note)
+{
+	r->entries[index].refused = is_of_placeholder(r, index) ? "" : wp_import_keep(r, note);
+}
+
+static bool refuse_by(struct wp_import_report *r, const char *note,
 		      const char *(*find)(const char *note, const char *section))
 {
 	for (size_t i = 0; i < r->count; i++) {
 		const struct wp_import_line *line = &r->entries[i].line;
-		const char *rest = find(note, line->section);
 
-		if (!is_in_force(&r->entries[i]))
+		if (!is_in_force(&r->entries[i]) || !is_key(find(note, line->section), line->key))
 			continue;
-		if (cause == NULL
-			    ? !is_key(rest, line->key)
-			    : !is_key(rest, "topic.replacement") || strcmp(line->key, cause) != 0)
-			continue;
-		r->entries[i].refused = wp_import_keep(r, note);
+		refuse_entry(r, i, note);
 		return true;
 	}
 	return false;
 }
 
-/* True: what the note names was put out of force; of a replacement that is not set, its expression. */
+/* A replacement that is not set names a group that the expression of its section does not have. */
+static bool refuse_expression(struct wp_import_report *r, const char *note)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		const struct wp_import_line *line = &r->entries[i].line;
+
+		if (!is_in_force(&r->entries[i]) || strcmp(line->key, "topic.regex") != 0 ||
+		    (!is_key(behind_section(note, line->section), "topic.replacement") &&
+		     !is_key(behind_inherited(note, line->section), "topic.replacement")))
+			continue;
+		refuse_entry(r, i, note);
+		return true;
+	}
+	return false;
+}
+
+/* True: what the note is about was put out of force. */
 static bool refuse(struct wp_import_report *r, const char *note)
 {
-	bool is_set = strncmp(note, SET, strlen(SET)) == 0;
-	const char *cause = is_set ? NULL : "topic.regex";
-
-	if (!is_set && strncmp(note, DEFAULT, strlen(DEFAULT)) != 0)
+	if (strncmp(note, DEFAULT, strlen(DEFAULT)) == 0)
+		return refuse_expression(r, note + strlen(DEFAULT));
+	if (strncmp(note, SET, strlen(SET)) != 0)
 		return false;
-	note += is_set ? strlen(SET) : strlen(DEFAULT);
-	return refuse_by(r, note, cause, behind_section) ||
-	       refuse_by(r, note, cause, behind_inherited);
+	note += strlen(SET);
+	return refuse_by(r, note, behind_section) || refuse_by(r, note, behind_inherited);
 }
 
 /* What names no setting of ours has nowhere else to be said. */

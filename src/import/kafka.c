@@ -174,6 +174,12 @@ static void translate_brokers(struct wp_translation *t)
 		wp_import_set(t, KAFKA, "bootstrap.servers", "localhost:9092");
 		return;
 	}
+	if (wp_import_may_be_secret(item->value)) {
+		wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN,
+			      "not copied, because it may contain a secret: set the brokers here");
+		wp_import_set(t, KAFKA, "bootstrap.servers", "localhost:9092");
+		return;
+	}
 	wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
 	wp_import_set(t, KAFKA, "bootstrap.servers",
 		      item->value[0] == '\0' ? "localhost:9092" : item->value);

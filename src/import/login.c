@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "walpost/base/secret.h"
+
 #include "jaas.h"
 #include "translate.h"
 
@@ -266,7 +268,16 @@ static void say_option(struct login *l, const struct wp_jaas_option *option)
 	}
 	if (l->family == AWS && strcmp(option->name, "awsProfileName") == 0) {
 		wp_import_note(l->t, KAFKA, about, WP_IMPORT_FILL_IN,
-			       "set AWS_PROFILE=%s in walpost's environment", option->value);
+			       "set AWS_PROFILE=%s in walpost's environment",
+			       wp_import_shown(option->value));
+		return;
+	}
+	if (extension != NULL &&
+	    (wp_property_is_secret(extension) || wp_import_may_be_secret(option->value))) {
+		wp_import_note(
+			l->t, KAFKA, about, WP_IMPORT_FILL_IN,
+			"the value is not copied, because it may contain a secret: add it to "
+			"sasl.oauthbearer.extensions by hand");
 		return;
 	}
 	if (extension != NULL && strstr(option->value, "${") == NULL) {
@@ -406,7 +417,8 @@ static void say_missing(struct login *l)
 	if ((l->family != OIDC && l->family != STRIMZI) || l->is_file)
 		return;
 	for (size_t i = 0; i < COUNT_OF(needed); i++)
-		if (!wp_import_is_set(l->t, KAFKA, needed[i]) && find(l->t, needed[i]) == NULL)
+		if (!wp_import_is_set(l->t, KAFKA, needed[i]) &&
+		    (l->family != OIDC || find(l->t, needed[i]) == NULL))
 			wp_import_note(l->t, KAFKA, "the OAuth client", WP_IMPORT_FILL_IN, "set %s",
 				       needed[i]);
 }

@@ -29,7 +29,11 @@ static void say_prefixes(struct wp_translation *t)
 			      t->decodes_messages ? "walpost supports one prefix for messages that "
 						    "are events: set message.prefix"
 						  : "walpost sends no messages");
-	if (include != NULL && !t->decodes_messages) {
+	if (include != NULL && !t->decodes_messages && t->has_decoder) {
+		wp_import_say(t, OUTBOX, include, WP_IMPORT_DROPPED,
+			      "walpost sends none of these messages, because they do not reach an "
+			      "EventRouter");
+	} else if (include != NULL && !t->decodes_messages) {
 		wp_import_say(t, OUTBOX, include, WP_IMPORT_UNSUPPORTED,
 			      "without DecodeLogicalDecodingMessageContent these messages are sent "
 			      "unchanged to a separate topic; walpost does not send them");

@@ -42,14 +42,24 @@ bool wp_import_ignores_missing(struct wp_translation *t, const char *alias)
 	return item != NULL && is_known(t, is_old) && ignores(item, is_old);
 }
 
-static void say_other(struct wp_translation *t, const char *alias, bool is_old)
+/* `ignored`: by the one that counts. */
+static void say_other(struct wp_translation *t, const char *alias, const char *section, bool is_old,
+		      bool ignored)
 {
 	const char *option = is_old ? MISSING : ERROR_ON_MISSING;
 	struct wp_import_item *other = wp_import_router_option(t, alias, option);
 
-	if (other != NULL && !other->taken)
-		wp_import_say(t, WP_IMPORT_REST, other, WP_IMPORT_DROPPED, "%s takes precedence",
-			      is_old ? ERROR_ON_MISSING : MISSING);
+	if (other == NULL || other->taken)
+		return;
+	if (wp_import_age(t, WP_IMPORT_VERSION(3, 6)) == WP_IMPORT_EITHER &&
+	    ignores(other, !is_old) != ignored)
+		wp_import_say(t, section, other, WP_IMPORT_CHECK,
+			      "Debezium before 3.6 goes by this option, and 3.6 by the other one: "
+			      "for an earlier version set columns.missing = %s",
+			      ignored ? "error" : "ignore");
+	else
+		wp_import_say(t, WP_IMPORT_REST, other, WP_IMPORT_DROPPED,
+			      "the other option about missing columns counts");
 }
 
 void wp_import_missing(struct wp_translation *t, const char *alias, const char *section)
@@ -59,7 +69,7 @@ void wp_import_missing(struct wp_translation *t, const char *alias, const char *
 
 	if (item == NULL)
 		return;
-	say_other(t, alias, is_old);
+	say_other(t, alias, section, is_old, ignores(item, is_old));
 	if (!is_known(t, is_old)) {
 		wp_import_say(t, section, item, WP_IMPORT_DROPPED,
 			      "this version of Debezium has no such option, and ignores it");

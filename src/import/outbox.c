@@ -136,6 +136,14 @@ static bool is_router(const struct routers *routers, const char *alias)
 	return false;
 }
 
+static void say_further_decoder(struct wp_translation *t, struct wp_import_item *type,
+				const struct routers *routers)
+{
+	if (routers->decoder[0] != '\0')
+		wp_import_say(t, OUTBOX, type, WP_IMPORT_CHECK,
+			      "only the first of several such transforms is taken into account");
+}
+
 static void say_transform(struct wp_translation *t, const char *alias, struct routers *ret)
 {
 	struct wp_import_item *type = wp_import_option(t, "transforms", alias, "type");
@@ -151,8 +159,11 @@ static void say_transform(struct wp_translation *t, const char *alias, struct ro
 		memcpy(ret->aliases[ret->count++], alias, WP_IMPORT_WORD_SIZE);
 		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED, "walpost does the same");
 	} else if (wp_import_is_class(type->value, DECODER)) {
-		memcpy(ret->decoder, alias, WP_IMPORT_WORD_SIZE);
-		ret->before_decoder = ret->count;
+		say_further_decoder(t, type, ret);
+		if (ret->decoder[0] == '\0') {
+			memcpy(ret->decoder, alias, WP_IMPORT_WORD_SIZE);
+			ret->before_decoder = ret->count;
+		}
 	} else {
 		ret->unclear = ret->unclear || type->elsewhere;
 		say_other_transform(t, alias, type, ret->count > 0);
@@ -166,6 +177,9 @@ static enum wp_import_match find_routed_messages(struct wp_translation *t,
 	enum wp_import_match decoded = wp_import_message_predicate(t, routers->decoder);
 	enum wp_import_match routed = WP_IMPORT_NO_MATCH;
 
+	/* Another mark says what is wrong with these. */
+	if (routers->count == 0 || routers->unclear)
+		return WP_IMPORT_MATCH;
 	for (size_t i = routers->before_decoder; i < routers->count; i++) {
 		enum wp_import_match found = wp_import_message_predicate(t, routers->aliases[i]);
 
@@ -181,7 +195,8 @@ static void say_decoder(struct wp_translation *t, const struct routers *routers)
 {
 	struct wp_import_item *type;
 
-	if (routers->decoder[0] == '\0')
+	t->has_decoder = routers->decoder[0] != '\0';
+	if (!t->has_decoder)
 		return;
 	type = wp_import_option(t, "transforms", routers->decoder, "type");
 	switch (find_routed_messages(t, routers)) {
@@ -215,7 +230,8 @@ static void say_transforms(struct wp_translation *t, struct routers *ret)
 		wp_import_say(t, OUTBOX, item,
 			      item->elsewhere ? WP_IMPORT_UNSUPPORTED : WP_IMPORT_TRANSLATED, NULL);
 	ret->unclear = item != NULL && item->elsewhere;
-	while (!ret->unclear && wp_import_next(&at, alias))
+	at = ret->unclear ? "" : at;
+	while (wp_import_next(&at, alias))
 		say_transform(t, alias, ret);
 	say_decoder(t, ret);
 	if (ret->count == 0 && !ret->unclear)

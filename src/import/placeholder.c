@@ -43,7 +43,7 @@ static bool has_named_braces(const char *regex)
 	return false;
 }
 
-/* $NAME, %NAME%, @NAME@, <NAME> but not (?<name>, and __NAME__: no expression has them for a meaning. */
+/* $NAME, %NAME%, @NAME@, and <NAME> but not (?<name>: in an expression they mean nothing. */
 static bool has_named_marks(const char *regex)
 {
 	for (const char *at = regex; *at != '\0'; at++) {
@@ -81,7 +81,7 @@ static bool is_in_expression(const char *regex)
 	       has_named_marks(regex) || has_underscores(regex);
 }
 
-/* Behind ${name}; NULL: no group can have this name. ${1} is none either, which the route says. */
+/* Behind ${name}, or ${1}, which walpost's own route judges; NULL: no group can have this name. */
 static const char *behind_group(const char *at)
 {
 	const char *name = at + strlen("${");
@@ -91,7 +91,7 @@ static const char *behind_group(const char *at)
 	return isalnum((unsigned char)name[0]) && name[size] == '}' ? name + size + 1 : NULL;
 }
 
-/* Besides groups, ${name} and $1, it is a part of a topic's name. */
+/* Besides groups, ${name} and $1, it is a part of a topic's name. A space is nobody's sign. */
 static bool is_in_replacement(const char *at)
 {
 	while (*at != '\0') {

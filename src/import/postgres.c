@@ -37,7 +37,28 @@ static struct wp_import_item *find(struct wp_translation *t, const char *key)
 	return wp_import_find(t, WP_IMPORT_CONNECTOR, key);
 }
 
-/* A name or an address: Java's driver takes neither a port, nor an address of JDBC, nor a socket here. */
+/* Without outer spaces, the brackets around an address, and capital letters in a word of libpq's. */
+static void tidy(const char *keyword, const char *value, char ret[WP_IMPORT_WORD_SIZE])
+{
+	static const char blanks[] = " \t";
+	size_t size;
+
+	value += strspn(value, blanks);
+	size = strlen(value);
+	while (size > 0 && strchr(blanks, value[size - 1]) != NULL)
+		size--;
+	if (strcmp(keyword, "host") == 0 && size > 2 && value[0] == '[' && value[size - 1] == ']') {
+		value++;
+		size -= 2;
+	}
+	size = size < WP_IMPORT_WORD_SIZE ? size : WP_IMPORT_WORD_SIZE - 1;
+	memcpy(ret, value, size);
+	ret[size] = '\0';
+	for (char *at = ret; *at != '\0' && strcmp(keyword, "sslmode") == 0; at++)
+		*at = (char)tolower((unsigned char)*at);
+}
+
+/* Java's driver takes neither a port, nor an address of JDBC, nor a socket here. */
 static bool is_host(const char *value)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -58,31 +79,26 @@ static bool is_port(const char *value)
 }
 
 /* Why it is no part of conninfo; NULL: it is one. */
-static const char *find_fault(const struct wp_import_item *item, const char *keyword)
+static const char *find_fault(const struct wp_import_item *item, const char *keyword,
+			      const char *value)
 {
 	if (wp_import_may_be_secret(item->value))
 		return "not copied, because it may contain a secret";
+	if (value[0] == '\0')
+		return "it is empty";
 	if (item->elsewhere)
 		return NULL;
-	if (strcmp(keyword, "host") == 0 && !is_host(item->value))
+	if (strcmp(keyword, "host") == 0 && !is_host(value))
 		return "it is not a host name or an address";
-	if (strcmp(keyword, "port") == 0 && !is_port(item->value))
+	if (strcmp(keyword, "port") == 0 && !is_port(value))
 		return "it is not a port number";
 	return NULL;
 }
 
-static enum wp_rc append_value(struct wp_buffer *conninfo, const char *keyword, const char *value)
+static bool is_named(const char *keyword)
 {
-	char lower[WP_IMPORT_WORD_SIZE];
-	size_t i = 0;
-
-	/* Debezium takes sslmode in any case of letters. */
-	if (strcmp(keyword, "sslmode") != 0)
-		return wp_conninfo_append(conninfo, keyword, value);
-	for (; value[i] != '\0' && i < sizeof(lower) - 1; i++)
-		lower[i] = (char)tolower((unsigned char)value[i]);
-	lower[i] = '\0';
-	return wp_conninfo_append(conninfo, keyword, lower);
+	return strcmp(keyword, "host") == 0 || strcmp(keyword, "port") == 0 ||
+	       strcmp(keyword, "sslmode") == 0;
 }
 
 static enum wp_rc append_connection(struct wp_translation *t, struct wp_buffer *conninfo)
@@ -91,15 +107,17 @@ static enum wp_rc append_connection(struct wp_translation *t, struct wp_buffer *
 
 	for (size_t i = 0; i < sizeof(connection) / sizeof(connection[0]) && rc == WP_OK; i++) {
 		struct wp_import_item *item = find(t, connection[i].key);
-		const char *fault = NULL;
+		const char *keyword = connection[i].keyword;
+		char tidied[WP_IMPORT_WORD_SIZE];
+		const char *fault;
 
 		if (item == NULL)
 			continue;
-		fault = item->value[0] == '\0' ? "it is empty"
-					       : find_fault(item, connection[i].keyword);
+		tidy(keyword, item->value, tidied);
+		fault = find_fault(item, keyword, tidied);
 		if (fault != NULL)
 			wp_import_say(t, POSTGRES, item, WP_IMPORT_FILL_IN,
-				      "%s: set %s in conninfo", fault, connection[i].keyword);
+				      "%s: set %s in conninfo", fault, keyword);
 		else if (connection[i].note != NULL)
 			wp_import_say(t, POSTGRES, item, WP_IMPORT_FILL_IN, "%s",
 				      connection[i].note);
@@ -107,7 +125,8 @@ static enum wp_rc append_connection(struct wp_translation *t, struct wp_buffer *
 			wp_import_say(t, POSTGRES, item, WP_IMPORT_TRANSLATED, NULL);
 		if (fault != NULL || (item->elsewhere && connection[i].is_checked))
 			continue;
-		rc = append_value(conninfo, connection[i].keyword, item->value);
+		rc = wp_conninfo_append(conninfo, keyword,
+					is_named(keyword) ? tidied : item->value);
 	}
 	return rc;
 }
@@ -268,13 +287,25 @@ static void check_slot_stays(struct wp_translation *t)
 		wp_import_say(t, POSTGRES, mode, WP_IMPORT_UNSUPPORTED, does_not_move);
 }
 
+/* The class in quotes, or with a comment behind it. */
+static bool is_decorated(const char *class)
+{
+	const char *at = strstr(class, CONNECTOR);
+	const char *end = at == NULL ? NULL : at + strlen(CONNECTOR);
+
+	return end != NULL && ((at > class && strchr("\"'", at[-1]) != NULL) ||
+			       (*end != '\0' && strchr(" \t#\"'", *end) != NULL));
+}
+
 static const char *why_other(const char *class)
 {
-	if (strstr(class, CONNECTOR) != NULL)
+	if (is_decorated(class))
 		return "Java takes the quotes or the comment around the class for a part of its "
-		       "name: remove them, also from other values, and leave " CONNECTOR
-		       ". A .properties file has neither quotes around a value nor comments after "
-		       "it";
+		       "name: "
+		       "remove them, also from other values, so that only " CONNECTOR
+		       " remains. A .properties file has neither quotes around a value nor "
+		       "comments "
+		       "after it";
 	if (wp_import_begins(class, "PostgresCdcSource"))
 		return "it is Confluent Cloud's connector, whose properties have other names than "
 		       "Debezium's: rewrite them as properties of " CONNECTOR;

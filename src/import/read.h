@@ -34,6 +34,8 @@ enum wp_import_yaml wp_import_looks_like_yaml(struct wp_span text);
 
 /* What a text that cannot be read may be, as the end of the sentence that refuses it; "": not known. */
 const char *wp_import_hint(struct wp_span text);
+/* The same of JSON whose fault is at this offset. */
+const char *wp_import_hint_at(struct wp_span text, size_t at);
 
 /* A .properties file; `line` is the number of its first line. */
 enum wp_rc wp_import_read_java(struct wp_span text, unsigned line, struct wp_import_properties *p,

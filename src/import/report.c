@@ -77,7 +77,8 @@ void wp_import_report_add(struct wp_import_report *r, const struct wp_import_lin
 bool wp_import_is_change(const struct wp_import_entry *entry)
 {
 	return entry->line.verdict == WP_IMPORT_CHECK ||
-	       entry->line.verdict == WP_IMPORT_UNSUPPORTED || entry->refused != NULL;
+	       entry->line.verdict == WP_IMPORT_UNSUPPORTED ||
+	       (entry->refused != NULL && entry->refused[0] != '\0');
 }
 
 /* -- printing ------------------------------------------------------------------ */
@@ -137,7 +138,7 @@ static void print_setting(const struct wp_import_entry *entry, FILE *out)
 {
 	const struct wp_import_line *line = &entry->line;
 
-	if (entry->refused != NULL)
+	if (entry->refused != NULL && entry->refused[0] != '\0')
 		print_comment("   ", verdict_name(WP_IMPORT_UNSUPPORTED), entry->refused, out);
 	(void)fprintf(out, "%s%s =%s%s\n", entry->refused != NULL ? "#" : "", line->key,
 		      line->value[0] == '\0' ? "" : " ", line->value);

@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,17 +80,31 @@ static void translate_plain(struct wp_translation *t, const char *alias, const c
 	wp_import_set(t, section, plain->key, word->ours);
 }
 
-/* ${schema} and ${table} name groups to Debezium, and a row's table to walpost. */
+/* Has the expression a group of this name? Without one it is Debezium's own. */
+static bool has_group(const char *regex, const char *name, size_t size)
+{
+	char group[WP_IMPORT_WORD_SIZE];
+
+	(void)snprintf(group, sizeof(group), "(?<%.*s>", (int)size, name);
+	return strstr(regex, group) != NULL;
+}
+
+/* ${NAME} that is no group of the expression: somebody fills it in. */
 static void look_at_replacement(struct wp_translation *t, const char *alias)
 {
 	struct wp_import_item *item = find(t, alias, "route.topic.replacement");
 	const struct wp_import_item *regex = find(t, alias, "route.topic.regex");
+	const char *expression = regex == NULL ? "(?<routedByValue>.*)" : regex->value;
 
-	if (item == NULL || !wp_origin_is_named(item->value))
+	if (item == NULL)
 		return;
-	item->elsewhere = item->elsewhere || regex == NULL ||
-			  (strstr(regex->value, "(?<schema>") == NULL &&
-			   strstr(regex->value, "(?<table>") == NULL);
+	for (const char *at = strstr(item->value, "${"); at != NULL; at = strstr(at + 2, "${")) {
+		size_t size = strcspn(at + 2, "}");
+
+		if (isalpha((unsigned char)at[2]) && at[2 + size] == '}' &&
+		    !has_group(expression, at + 2, size) && !item->is_unescaped)
+			item->elsewhere = true;
+	}
 }
 
 static void translate_regex(struct wp_translation *t, const char *alias, const char *section)
@@ -168,7 +183,7 @@ static struct wp_import_item *find_key(struct wp_translation *t, const char *ali
 static void look_at_key(struct wp_translation *t, const char *alias)
 {
 	const struct wp_import_item *item = find_key(t, alias);
-	const char *column = item == NULL ? "aggregateid" : item->value;
+	const char *column = item == NULL ? "aggregateid" : wp_import_shown(item->value);
 	size_t size = strlen(t->keys);
 
 	if (!is_listed(t->keys, column))
@@ -287,7 +302,7 @@ static void say_placement(struct wp_translation *t, const char *section,
 		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED,
 			      "Debezium Server ignores the column for the partition, so it is left "
 			      "out; to use it, set column.partition = %s",
-			      lists->partition);
+			      wp_import_shown(lists->partition));
 	else
 		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
 }
@@ -333,7 +348,7 @@ static void translate_fallback(struct wp_translation *t, const char *alias, cons
 			       "before Debezium 2.0 the column aggregateid, if the table has it, "
 			       "replaces a NULL key: then set column.key.fallback = aggregateid, "
 			       "unless %s is never NULL",
-			       key->value);
+			       wp_import_shown(key->value));
 	}
 }
 
@@ -383,7 +398,7 @@ static void translate_timestamp(struct wp_translation *t, const char *alias, con
 			      "Debezium Server ignores it; to use it, set column.timestamp = %s. "
 			      "The record's timestamp is now the time of the commit, instead of "
 			      "the time of sending",
-			      item->value);
+			      wp_import_shown(item->value));
 	} else if (item != NULL) {
 		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED,
 			      "if it is NULL, the record has the time of the commit, instead of "

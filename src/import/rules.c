@@ -41,6 +41,8 @@ static const char topics[] =
 	"number of partitions moves keys to other partitions. Create missing topics beforehand, "
 	"with "
 	"this number";
+static const char created[] =
+	"it belongs to topics that Kafka Connect creates; walpost leaves that to the broker";
 static const char progress[] = "only the slot records how far events have been sent";
 static const char schemas[] = "schemas are written as with Debezium's default";
 static const char named[] = "it does not affect topics, but it is part of the name of the value's "
@@ -65,11 +67,13 @@ static const struct rule rules[] = {
 	{ C, "slot.seek.to.known.offset.on.start", NEVER, NULL, progress },
 	{ C, "topic.creation.enable", NEVER, NULL, worker },
 	{ C, "topic.creation.*.partitions", MAYBE, "-1", topics },
-	{ C, "topic.creation.*.cleanup.policy", MAYBE, "delete",
-	  "Kafka Connect creates topics with this policy, walpost with the broker's: create "
-	  "missing topics beforehand, with this one" },
-	{ C, "topic.creation.*", NEVER, NULL,
-	  "it belongs to topics that Kafka Connect creates; walpost leaves that to the broker" },
+	{ C, "topic.creation.groups", NEVER, NULL, created },
+	{ C, "topic.creation.*.include", NEVER, NULL, created },
+	{ C, "topic.creation.*.exclude", NEVER, NULL, created },
+	{ C, "topic.creation.*.replication.factor", NEVER, NULL, created },
+	{ C, "topic.creation.*", MAYBE, NULL,
+	  "Kafka Connect creates topics with this setting, walpost with the broker's: create "
+	  "missing topics beforehand, with it" },
 	{ C, "group.id", NEVER, NULL, worker },
 	{ C, "config.storage.*", NEVER, NULL, worker },
 	{ C, "status.storage.*", NEVER, NULL, worker },
@@ -156,7 +160,7 @@ static const struct rule rules[] = {
 	  "walpost reads the table's description from the stream" },
 	{ C, "tombstones.on.delete", NEVER, NULL,
 	  "like the EventRouter, walpost sends nothing for a deleted row" },
-	{ C, "skipped.operations", HOLDS, "t|u|d|none", "walpost sends inserts only" },
+	{ C, "skipped.operations", HOLDS, "t|u|d|r|none", "walpost sends inserts only" },
 	{ C, "skip.messages.without.change", NEVER, NULL, "walpost sends inserts only" },
 	{ C, "include.schema.changes", NEVER, NULL, "walpost sends inserts only" },
 	{ C, "include.schema.comments", NEVER, NULL, "walpost sends inserts only" },
@@ -205,6 +209,7 @@ static const struct rule rules[] = {
 	{ WP_IMPORT_OUTSIDE, "quarkus.config.*", ALWAYS, NULL, profile },
 	{ WP_IMPORT_OUTSIDE, "QUARKUS_*", ALWAYS, NULL, profile },
 	{ WP_IMPORT_OUTSIDE, "SMALLRYE_*", ALWAYS, NULL, profile },
+	{ WP_IMPORT_OUTSIDE, "smallrye*", ALWAYS, NULL, profile },
 	{ WP_IMPORT_OUTSIDE, "quarkus.*", NEVER, NULL, "it belongs to Quarkus" },
 };
 
@@ -257,8 +262,10 @@ static bool holds_others(const char *list, const char *standards)
 static bool matters(const struct wp_translation *t, const struct rule *rule,
 		    const struct wp_import_item *item)
 {
-	if (rule->when == NEVER || rule->when == ALWAYS || rule->when == MAYBE)
-		return rule->when == ALWAYS;
+	if (rule->when == NEVER || rule->when == MAYBE)
+		return false;
+	if (rule->when == ALWAYS)
+		return item->value[0] != '\0';
 	if (rule->when == HOLDS)
 		return holds_others(item->value, rule->standard);
 	if (is_standard(item->value, rule->standard))
@@ -299,10 +306,15 @@ static bool is_routers(struct wp_translation *t, const char *name)
 static void say_option(struct wp_translation *t, struct wp_import_item *item)
 {
 	const char *name = item->key + strlen("transforms.");
+	const struct wp_import_item *list = wp_import_find(t, C, "transforms");
 
+	item->any_value = true;
 	item->concealed = !ends(item->key, ".type") && !ends(item->key, ".predicate") &&
 			  !ends(item->key, ".negate");
-	if (!is_named_in(t, "transforms", name))
+	if (list != NULL && list->elsewhere)
+		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
+			      "it depends on transforms, whose value is defined elsewhere");
+	else if (!is_named_in(t, "transforms", name))
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 			      "no transform of this name is in use");
 	else if (ends(item->key, ".predicate") || ends(item->key, ".negate"))
@@ -310,11 +322,9 @@ static void say_option(struct wp_translation *t, struct wp_import_item *item)
 	else if (is_routers(t, name) && strstr(name, "table.fields.additional.") == NULL)
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 			      "the EventRouter has no such option, and ignores it");
-	else {
-		item->elsewhere = false; /* whatever it is */
+	else
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
 			      "walpost does not support this option of a transform");
-	}
 }
 
 static bool is_of_profile(const char *name)
@@ -322,34 +332,37 @@ static bool is_of_profile(const char *name)
 	return name[0] == '%' || name[0] == '_';
 }
 
-/* Profiles, and what names further files: what they set may count. */
-static bool is_of_quarkus(const char *name)
+/* Options of Java's, or of Debezium Server's start script: DEBEZIUM_OPTS is debezium.opts here. */
+static bool has_options(const struct wp_import_item *item)
 {
-	return is_of_profile(name) || wp_import_begins(name, "smallrye.");
+	return strcmp(item->name, "debezium.opts") == 0 || wp_import_begins(item->name, "JAVA_") ||
+	       wp_import_begins(item->name, "JDK_JAVA_") || wp_import_begins(item->name, "_JAVA_");
 }
 
-/* Options of Java's, or of Debezium Server's start script: DEBEZIUM_OPTS is debezium.opts here. */
-static bool sets_options(const struct wp_import_item *item)
+static void say_options(struct wp_translation *t, struct wp_import_item *item)
 {
-	return (ends(item->name, "_OPTS") || ends(item->name, "_OPTIONS") ||
-		strcmp(item->name, "debezium.opts") == 0) &&
-	       (item->elsewhere || strstr(item->value, "-Ddebezium.") != NULL ||
-		strstr(item->value, "-Dquarkus.") != NULL ||
-		strstr(item->value, "-Dsmallrye.") != NULL);
+	bool sets = strstr(item->value, "-Ddebezium.") != NULL ||
+		    strstr(item->value, "-Dquarkus.") != NULL ||
+		    strstr(item->value, "-Dsmallrye.") != NULL;
+
+	if (sets || item->elsewhere || item->has_default)
+		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_CHECK,
+			      "options that begin with -Ddebezium. take precedence over this file, "
+			      "and walpost does not read them: add them to the file as properties");
+	else
+		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
+			      "it applies to Java only");
 }
 
 static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
 {
 	item->concealed = true;
-	bool has_options = sets_options(item);
-	item->elsewhere = false; /* whatever it is */
-	if (has_options) {
-		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_CHECK,
-			      "its -D options take precedence over this file, and walpost does not "
-			      "read them: add them to the file as properties");
+	item->any_value = true;
+	if (t->is_server && has_options(item)) {
+		say_options(t, item);
 		return;
 	}
-	if (item->kind == WP_IMPORT_OUTSIDE && t->is_server && !is_of_quarkus(item->name)) {
+	if (item->kind == WP_IMPORT_OUTSIDE && t->is_server && !is_of_profile(item->name)) {
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 			      "Debezium Server does not read it: its names begin with "
 			      "debezium.source., sink., format., transforms or predicates");
@@ -378,10 +391,10 @@ static void say_typed(struct wp_translation *t, const struct rule *rule,
 	if (!matters(t, rule, item))
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 			      "it is Debezium's default");
-	else if (t->has_typed)
+	else if (t->typed != NULL)
 		wp_import_say(t, WP_IMPORT_REST, item,
 			      t->places_columns ? WP_IMPORT_UNSUPPORTED : WP_IMPORT_CHECK,
-			      "the same applies to %s", rule->error);
+			      "as %s, for a value that is %s", t->typed, rule->error);
 	else if (t->places_columns)
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
 			      "a value that is %s is written as with Debezium's default: in "
@@ -394,7 +407,8 @@ static void say_typed(struct wp_translation *t, const struct rule *rule,
 			      "default, so its events would move to another partition. The same "
 			      "applies to id, payload and the columns that determine topics",
 			      keys, rule->error);
-	t->has_typed = t->has_typed || matters(t, rule, item);
+	if (t->typed == NULL && matters(t, rule, item) && !item->elsewhere)
+		t->typed = item->name;
 }
 
 static bool is_sink_type(const struct rule *rule)
@@ -410,8 +424,10 @@ static void say_rule(struct wp_translation *t, const struct rule *rule, struct w
 					 : matters(t, rule, item) ? WP_IMPORT_UNSUPPORTED
 								  : WP_IMPORT_DROPPED;
 
-	item->concealed = is_family(rule);
-	item->elsewhere = item->elsewhere && rule->when != ALWAYS;
+	item->concealed = is_family(rule) ||
+			  (rule->error == predicate && !ends(item->key, ".type") &&
+			   !ends(item->key, ".pattern") && strcmp(item->key, "predicates") != 0);
+	item->any_value = rule->when == ALWAYS;
 	if (is_sink_type(rule) && item->elsewhere) {
 		wp_import_say(t, "kafka", item, WP_IMPORT_TRANSLATED, NULL);
 		return;

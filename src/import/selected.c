@@ -20,10 +20,13 @@ static enum wp_import_match match_list(struct wp_translation *t, const char *lis
 				       const char *schema)
 {
 	enum wp_import_match found = WP_IMPORT_NO_MATCH;
+	bool may_be_cut = strlen(list) >= WP_IMPORT_WORD_SIZE;
 	char word[WP_IMPORT_WORD_SIZE];
 
 	while (found != WP_IMPORT_MATCH && wp_import_next(&list, word)) {
-		enum wp_import_match one = wp_import_matches_name(t, word, schema);
+		enum wp_import_match one = word[0] == '\0' && may_be_cut
+						   ? WP_IMPORT_UNKNOWN
+						   : wp_import_matches_name(t, word, schema);
 
 		found = one == WP_IMPORT_NO_MATCH ? found : one;
 	}
@@ -34,6 +37,8 @@ static enum wp_import_match match_list(struct wp_translation *t, const char *lis
 static void say_schemas(struct wp_translation *t, const struct wp_import_tables *tables,
 			struct wp_import_item *item, enum wp_import_match wanted)
 {
+	if (item->elsewhere)
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_UNSUPPORTED, NULL);
 	for (size_t i = 0; i < tables->count && !item->taken; i++) {
 		const struct wp_import_table *table = &tables->items[i];
 		enum wp_import_match found =
@@ -76,7 +81,9 @@ static bool read_table(const char *word, struct wp_table_name *ret)
 	word += *word == '^';
 	for (; word[size] != '\0' && dots < 2; size++)
 		dots += word[size] == '.';
-	if (dots < 2 || strchr(word, '|') != NULL)
+	/* Behind a dot that means any character a repetition may be. */
+	if (dots < 2 || strchr(word, '|') != NULL ||
+	    (word[size] != '\0' && strchr("*+?{", word[size]) != NULL))
 		return false;
 	size -= size >= 2 && word[size - 2] == '\\' ? 2 : 1;
 	memcpy(table, word, size);

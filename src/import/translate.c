@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* strcasestr() */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -182,6 +181,11 @@ bool wp_import_is_namesake(const char *value, const char *class)
 	       wp_import_is(wp_import_class(value), wp_import_class(class));
 }
 
+const char *wp_import_shown(const char *value)
+{
+	return wp_import_may_be_secret(value) ? "********" : value;
+}
+
 #define UNESCAPED                                                                                  \
 	"Debezium Server looks for a variable of this name, and does not start without it: taken " \
 	"for the group, as "
@@ -191,22 +195,63 @@ bool wp_import_is_namesake(const char *value, const char *class)
 /* A property's name, which may be anybody's text; the salt of a mask stands in it. */
 static const char *name_shown(const struct wp_import_item *item, char text[WP_SHOWN_SIZE])
 {
-	if (strstr(item->name, ".with.salt.") != NULL)
+	if (wp_text_has(item->name, "with.salt") || wp_text_has(item->name, "with_salt"))
 		return "column.mask.hash.(...).with.salt.********";
+	if (wp_import_may_be_secret(item->name))
+		return "(a property whose name may contain a secret)";
 	if (item->name[0] == '\0')
 		return "(a property without a name)";
 	return wp_value_shown("kafka.", item->name, text);
 }
 
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 /* password = ..., as connection strings and addresses have it. */
 static bool has_password(const char *value)
 {
-	for (const char *at = strcasestr(value, "passw"); at != NULL;
-	     at = strcasestr(at + 1, "passw")) {
-		const char *end = at + strspn(at, "abcdefghijklmnopqrstuvwxyz"
-						  "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+	static const char start[] = "passw";
 
+	for (; *value != '\0'; value++) {
+		const char *end = value;
+
+		if (strncasecmp(value, start, strlen(start)) != 0)
+			continue;
+		while (is_letter(*end))
+			end++;
 		if (end[strspn(end, space)] == '=')
+			return true;
+	}
+	return false;
+}
+
+/* user:password@host, behind :// or without it. */
+static bool has_login(const char *value)
+{
+	const char *at = strchr(value, '@');
+
+	for (const char *begin = at; at != NULL && begin > value; begin--) {
+		if (strchr(" \t,;\"'", begin[-1]) != NULL)
+			return false;
+		if (begin[-1] == ':' && begin < at)
+			return true;
+	}
+	return false;
+}
+
+/* scheme://host/path?name=value */
+static bool has_parameters(const char *value)
+{
+	const char *at = strstr(value, "://");
+
+	for (at = at == NULL ? NULL : strpbrk(at, "?&"); at != NULL; at = strpbrk(at + 1, "?&")) {
+		const char *end = at + 1;
+
+		while (is_letter(*end) || *end == '_' || *end == '-')
+			end++;
+		if (end > at + 1 && *end == '=')
 			return true;
 	}
 	return false;
@@ -214,9 +259,7 @@ static bool has_password(const char *value)
 
 bool wp_import_may_be_secret(const char *value)
 {
-	const char *address = strstr(value, "://");
-
-	return (address != NULL && strpbrk(address, "@?") != NULL) || has_password(value) ||
+	return has_login(value) || has_parameters(value) || has_password(value) ||
 	       strstr(value, "-----BEGIN") != NULL;
 }
 
@@ -267,17 +310,20 @@ void wp_import_say(struct wp_translation *t, const char *section, struct wp_impo
 
 	if (item->value != NULL && !item->concealed)
 		line.shown = value_shown(item, value);
-	if (item->elsewhere && verdict == WP_IMPORT_UNSUPPORTED) {
+	if (item->elsewhere && !item->any_value && verdict == WP_IMPORT_UNSUPPORTED) {
 		line.verdict = WP_IMPORT_CHECK;
 		error = "its value is defined elsewhere, so its effect is unknown: replace the "
 			"placeholder and import the file again";
 	} else if (item->is_unescaped && !item->elsewhere && verdict == WP_IMPORT_TRANSLATED) {
 		line.verdict = WP_IMPORT_CHECK;
-		error = t->is_compose ? UNESCAPED "$$$${routedByValue} in a compose file"
-				      : UNESCAPED "$${routedByValue}";
+		error = item->is_halved ? UNESCAPED
+				"$$$${routedByValue}, because two dollar signs are "
+				"one in this file"
+					: UNESCAPED "$${routedByValue}";
 	} else if ((item->elsewhere || item->has_default) && verdict == WP_IMPORT_TRANSLATED) {
 		line.verdict =
 			wp_import_begins(section, "outbox") ? WP_IMPORT_CHECK : WP_IMPORT_FILL_IN;
+		line.is_placeholder = item->elsewhere;
 		error = item->elsewhere ? "its value is defined elsewhere, entirely or in part: "
 					  "replace the placeholder"
 					: "the default that the file has for it was taken: correct "
@@ -341,6 +387,7 @@ void wp_import_set(struct wp_translation *t, const char *section, const char *ke
 {
 	struct wp_import_line line = { .section = section, .key = key, .value = value };
 	const char *before = find_set(t, section, key);
+	char secret[WP_IMPORT_WORD_SIZE];
 
 	if (before != NULL) {
 		line = (struct wp_import_line){
@@ -352,10 +399,15 @@ void wp_import_set(struct wp_translation *t, const char *section, const char *ke
 		};
 	}
 	if (wp_import_may_be_secret(value)) {
+		(void)snprintf(secret, sizeof(secret),
+			       "the value is not copied, because it may contain a secret: set %s "
+			       "by hand",
+			       key);
 		line = (struct wp_import_line){
 			.section = section,
-			.verdict = WP_IMPORT_FILL_IN,
-			.error = "not copied, because it may contain a secret: set it by hand",
+			.verdict = wp_import_begins(section, "outbox") ? WP_IMPORT_CHECK
+								       : WP_IMPORT_FILL_IN,
+			.error = secret,
 		};
 	} else if (!fits_a_line(value)) {
 		line = (struct wp_import_line){

@@ -37,15 +37,17 @@ struct wp_import_line {
 	const char *about;   /* a property's name; NULL: the line goes with the one before */
 	const char *shown;   /* its value; NULL: better not */
 	enum wp_import_verdict verdict;
-	const char *error; /* a sentence; NULL: the setting says it all */
-	const char *key;   /* of the setting, without its section; NULL: there is none */
-	const char *value; /* its value, as it is to be read */
-	bool is_final;	   /* nothing else matters then: it is not for walpost */
+	const char *error;   /* a sentence; NULL: the setting says it all */
+	const char *key;     /* of the setting, without its section; NULL: there is none */
+	const char *value;   /* its value, as it is to be read */
+	bool is_placeholder; /* its value is to be filled in, and so are the settings below it */
+	bool is_final;	     /* nothing else matters then: it is not for walpost */
 };
 
 struct wp_import_entry {
 	struct wp_import_line line;
-	const char *refused; /* why walpost itself would not take the setting; NULL: it does */
+	const char *refused; /* why walpost itself would not take the setting; NULL: it does;
+				"": that is said above it */
 };
 
 struct wp_import_report {
@@ -100,9 +102,11 @@ struct wp_import_item {
 	bool renamed;	   /* `key` is its newer name */
 	bool elsewhere;	   /* its value, or a part: a placeholder, which somebody fills in */
 	bool is_unescaped; /* ${routedByValue}, which Debezium Server takes for a variable */
+	bool is_halved;	   /* two dollar signs of the file are one of `value` */
 	bool is_reference; /* `value` is ${provider:...} of Kafka Connect, and no secret itself */
 	bool has_default;  /* `value` has what stands in ${NAME:default} */
 	bool beside;	   /* "config", in the object around it */
+	bool any_value;	   /* what is said of it is the same whatever its value */
 	bool concealed;	   /* its value is not shown: it could be anything, a secret too */
 };
 
@@ -118,7 +122,6 @@ struct wp_translation {
 	struct wp_import_item *items; /* owned */
 	size_t count;
 	bool is_server; /* Debezium Server's, not Kafka Connect's */
-	bool is_compose;
 	struct wp_import_version version;
 	struct wp_import_forms forms;
 	bool places_columns;		    /* in headers or in the value */
@@ -127,7 +130,8 @@ struct wp_translation {
 	bool has_sections;		    /* outboxes stand in [outbox.NAME] */
 	bool has_schema;		    /* some converter writes schemas */
 	bool ignores_missing;		    /* a column that is not there is left out */
-	bool has_typed;			    /* a mark names the columns that types are about */
+	const char *typed;		    /* whose mark names the columns that types are about */
+	bool has_decoder;		    /* a transform decodes logical messages */
 	char keys[4 * WP_IMPORT_WORD_SIZE]; /* columns of the routers' keys, as a list */
 	struct wp_import_report *report;    /* borrowed */
 };
@@ -150,8 +154,10 @@ struct wp_import_item *wp_import_router_option(struct wp_translation *t, const c
 					       const char *option);
 bool wp_import_is(const char *value, const char *word); /* whatever the case and outer spaces */
 bool wp_import_is_true(const struct wp_import_item *item, bool standard);
-/* Addresses with somebody's name or with parameters, passwords in a text, keys: rather one too many. */
+/* Has it a login or parameters of an address, a password, or a key in it? Rather one too many. */
 bool wp_import_may_be_secret(const char *value);
+/* As it may stand in a sentence. */
+const char *wp_import_shown(const char *value);
 
 /*
  * The next word of a comma-separated list, without outer spaces; false at its end. `at` is

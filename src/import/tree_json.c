@@ -116,6 +116,6 @@ enum wp_rc wp_import_tree_json(struct wp_import_tree *tree, struct wp_span text,
 	if (wp_json_read(text, &json, &fault) != WP_OK)
 		return wp_error_set(error, WP_CONFIG, "line %u: %s%s",
 				    line_of(&r, text.data + fault.offset), fault.what,
-				    wp_import_hint(text));
+				    wp_import_hint_at(text, fault.offset));
 	return add_all(&r, &json);
 }

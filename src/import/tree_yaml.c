@@ -51,7 +51,7 @@ static bool is_one_of(struct wp_span text, const char *const *words, size_t coun
 
 #define IS_ONE_OF(text, words) is_one_of(text, words, sizeof(words) / sizeof((words)[0]))
 
-/* `text` of a plain scalar is changed to the word that is meant; `ret_raw` is it then, as written. */
+/* `text` of a plain scalar is changed to the word that is meant; `ret_raw` is what is written. */
 static enum wp_import_node_kind resolve(struct wp_span *text, struct wp_span *ret_raw)
 {
 	static const char *const null[] = { "", "~", "null", "Null", "NULL" };
@@ -192,8 +192,7 @@ static enum wp_rc add_alias(struct reader *r, const yaml_event_t *event)
 	};
 	if (target->text != NULL)
 		rc = keep(r, wp_span_of(target->text), &event->start_mark, &node.text);
-	if (rc == WP_OK && target->text != NULL)
-		rc = keep(r, wp_span_of(target->raw), &event->start_mark, &node.raw);
+	node.raw = target->raw == target->text ? node.text : target->raw;
 	return rc == WP_OK ? add(r, &event->start_mark, NULL, &node, &index) : rc;
 }
 

@@ -30,7 +30,8 @@ bool wp_import_is_dotted(struct wp_span name)
 
 static bool is_of_java(struct wp_span name)
 {
-	static const char *const names[] = { "JAVA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS" };
+	static const char *const names[] = { "JAVA_OPTS", "JAVA_OPTS_APPEND", "JAVA_TOOL_OPTIONS",
+					     "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (wp_span_is(name, names[i]))
@@ -38,19 +39,35 @@ static bool is_of_java(struct wp_span name)
 	return false;
 }
 
-/* Quarkus's profiles and sources, _PROD_DEBEZIUM_..., and Java's options: they may set anything. */
-static bool is_about_all(struct wp_span name)
+bool wp_import_is_about_all(struct wp_span name)
 {
-	return wp_span_is(name, "QUARKUS_PROFILE") || wp_span_begins(name, "QUARKUS_CONFIG_") ||
-	       wp_span_begins(name, "SMALLRYE_CONFIG_") || is_of_java(name) ||
-	       (wp_span_begins(name, "_") && wp_span_has(name, "_DEBEZIUM_"));
+	static const char *const starts[] = { "QUARKUS_PROFILE",  "QUARKUS_CONFIG_",
+					      "SMALLRYE_CONFIG_", "quarkus.profile",
+					      "quarkus.config.",  "smallrye.config." };
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (wp_span_begins(name, starts[i]))
+			return true;
+	return is_of_java(name) || (wp_span_begins(name, "_") && wp_span_has(name, "_DEBEZIUM_"));
+}
+
+bool wp_import_is_server_variable(struct wp_span name)
+{
+	static const char *const starts[] = { "DEBEZIUM_SOURCE_", "DEBEZIUM_SINK_",
+					      "DEBEZIUM_FORMAT_", "DEBEZIUM_TRANSFORMS",
+					      "DEBEZIUM_PREDICATES" };
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (wp_span_begins(name, starts[i]))
+			return true;
+	return wp_import_is_dotted(name);
 }
 
 bool wp_import_is_variable(const struct wp_import_taker *t, struct wp_span name)
 {
-	if (t->has_dots && wp_import_is_dotted(name))
+	if (wp_import_is_about_all(name) || (t->has_dots && wp_import_is_dotted(name)))
 		return true;
-	if (!wp_span_begins(name, "DEBEZIUM_") && !is_about_all(name))
+	if (!wp_span_begins(name, "DEBEZIUM_"))
 		return false;
 	for (size_t i = 0; i < name.size; i++)
 		if (!isupper(name.data[i]) && !isdigit(name.data[i]) && name.data[i] != '_')
@@ -65,7 +82,7 @@ static enum wp_rc copy_name(struct wp_import_taker *t, struct wp_span variable, 
 {
 	enum wp_rc rc = wp_import_copy_text(t->into, variable, line, ret, t->error);
 
-	if (rc != WP_OK || wp_import_is_dotted(variable) || is_about_all(variable))
+	if (rc != WP_OK || wp_import_is_dotted(variable) || wp_import_is_about_all(variable))
 		return rc;
 	t->has_variables = true;
 	for (char *at = *ret; *at != '\0'; at++)
@@ -73,7 +90,7 @@ static enum wp_rc copy_name(struct wp_import_taker *t, struct wp_span variable, 
 	return WP_OK;
 }
 
-/* Compose reads two dollar signs as one. */
+/* Compose reads two dollar signs as one; Kubernetes does in what a container sets. */
 static void halve_dollars(char *value)
 {
 	char *to = value;
@@ -158,13 +175,22 @@ static bool is_passed_on(const struct wp_import_property *property)
 	return *at == '\0' || strcmp(at, "}") == 0;
 }
 
+/* Of a name up to the salt of a mask, which is a secret. */
+static int shown_size(const char *name)
+{
+	static const char salt[] = ".with.salt.";
+	const char *at = strstr(name, salt);
+
+	return (int)(at == NULL ? strlen(name) : (size_t)(at - name) + strlen(salt));
+}
+
 /* Against those that are there already. `ret_wins`: it is to be added. */
 static enum wp_rc judge(struct wp_import_taker *t, const struct wp_import_property *new,
 			bool *ret_wins)
 {
 	*ret_wins = true;
 	/* Others may have these, too. */
-	if (is_about_all(wp_span_of(new->name)))
+	if (wp_import_is_about_all(wp_span_of(new->name)))
 		return WP_OK;
 	for (size_t i = t->start; i < t->into->count; i++) {
 		const struct wp_import_property *old = &t->into->items[i];
@@ -177,9 +203,9 @@ static enum wp_rc judge(struct wp_import_taker *t, const struct wp_import_proper
 		else if (!beats(t, new->block, old->block))
 			return wp_error_set(
 				t->error, WP_CONFIG,
-				"lines %u and %u set %s to different values, as for two "
+				"lines %u and %u set %.*s to different values, as for two "
 				"Debezium Servers: pass the environment of one",
-				old->line, new->line, new->name);
+				old->line, new->line, shown_size(new->name), new->name);
 	}
 	return WP_OK;
 }
@@ -192,8 +218,10 @@ enum wp_rc wp_import_take_variable(struct wp_import_taker *t, struct wp_span var
 	enum wp_rc rc;
 	char *name;
 
-	if (is_of_java(variable) && !wp_span_has(value, "-Ddebezium.") &&
-	    !wp_span_has(value, "-Dquarkus.") && !wp_span_has(value, "-Dsmallrye."))
+	/* Most are about memory. */
+	if (is_of_java(variable) && !wp_span_is_null(value) && !wp_span_has(value, "-Ddebezium.") &&
+	    !wp_span_has(value, "-Dquarkus.") && !wp_span_has(value, "-Dsmallrye.") &&
+	    !wp_span_has(value, "$"))
 		return WP_OK;
 	if (wp_span_is_null(value))
 		value = wp_span_of(ELSEWHERE);
@@ -203,8 +231,9 @@ enum wp_rc wp_import_take_variable(struct wp_import_taker *t, struct wp_span var
 	if (rc != WP_OK)
 		return rc;
 	property.name = name;
-	if (t->is_compose)
+	if (t->is_compose || t->is_container)
 		halve_dollars(property.value);
+	property.is_halved = t->is_compose || t->is_container;
 	rc = judge(t, &property, &wins);
 	return rc == WP_OK && wins ? wp_import_add(t->into, &property, t->error) : rc;
 }
@@ -230,8 +259,7 @@ bool wp_import_has_server(const struct wp_import_taker *t)
 	return false;
 }
 
-void wp_import_take_further(struct wp_import_taker *t, const char *what, unsigned line,
-			    bool is_secret)
+void wp_import_take_further(struct wp_import_taker *t, const char *what, unsigned line)
 {
 	struct wp_import_properties *p = t->into;
 
@@ -239,31 +267,27 @@ void wp_import_take_further(struct wp_import_taker *t, const char *what, unsigne
 		if (p->further[i].line == line && p->further[i].what == what)
 			return;
 	if (p->further_count < WP_IMPORT_FURTHER_MAX)
-		p->further[p->further_count++] =
-			(struct wp_import_further){ what, line, is_secret };
+		p->further[p->further_count++] = (struct wp_import_further){ what, line };
 }
 
-bool wp_import_is_mount(struct wp_span text)
+bool wp_import_is_mount(const char *text)
 {
-	return wp_span_has(text, "/debezium/conf");
-}
+	static const char folder[] = "/debezium";
 
-/* What is about all counts beside variables of a Server only: others have profiles, too. */
-static void drop_others(struct wp_import_taker *t)
-{
-	size_t kept = t->start;
+	for (const char *at = strstr(text, folder); at != NULL; at = strstr(at + 1, folder)) {
+		const char *end = at + strlen(folder);
 
-	for (size_t i = t->start; i < t->into->count; i++) {
-		const struct wp_import_property *item = &t->into->items[i];
-		bool counts = item->block == 0 || !is_about_all(wp_span_of(item->name));
-
-		for (size_t j = t->start; j < t->into->count && !counts; j++)
-			counts = t->into->items[j].block == item->block &&
-				 wp_import_is_dotted(wp_span_of(t->into->items[j].name));
-		if (counts)
-			t->into->items[kept++] = *item;
+		if (at != text && strchr(":=", at[-1]) == NULL)
+			continue;
+		end += strncmp(end, "/conf", strlen("/conf")) == 0 ? strlen("/conf") : 0;
+		end += strncmp(end, "ig", 2) == 0 ? 2 : 0;
+		if (strncmp(end, "/application", strlen("/application")) == 0)
+			return true;
+		end += *end == '/';
+		if (strchr(":,", *end) != NULL)
+			return true;
 	}
-	t->into->count = kept;
+	return false;
 }
 
 /* None counts, if they are not a Server's; beside its file some of them do. */
@@ -271,8 +295,6 @@ void wp_import_settle(struct wp_import_taker *t)
 {
 	if (t->start == 0 && !wp_import_has_server(t))
 		t->into->count = t->into->further_count = 0;
-	drop_others(t);
-	t->into->is_compose = t->is_compose;
 	if (t->start == 0 && t->into->count > 0)
 		t->into->form = t->has_variables ? FORM : "Debezium Server's properties";
 }

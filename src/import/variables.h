@@ -9,6 +9,8 @@ struct wp_import_taker {
 	struct wp_error *error;
 	size_t start; /* of `into`: what precedes is of a file */
 	bool is_compose;
+	bool is_kubernetes;
+	bool is_container;	     /* what is taken now stands in a container of Kubernetes's */
 	bool has_dots;		     /* names with dots count */
 	bool has_variables;	     /* one was taken whose name has none */
 	struct wp_import_tree *tree; /* NULL: lines */
@@ -16,6 +18,10 @@ struct wp_import_taker {
 
 /* Is it debezium.source.NAME, or another name that Debezium Server reads? */
 bool wp_import_is_dotted(struct wp_span name);
+/* One of Quarkus's profiles or sources, or of Java's options: it may set anything. */
+bool wp_import_is_about_all(struct wp_span name);
+/* One that no other program has. */
+bool wp_import_is_server_variable(struct wp_span name);
 bool wp_import_is_variable(const struct wp_import_taker *t, struct wp_span name);
 /* NAME=value; false: it sets none. */
 bool wp_import_split_variable(const struct wp_import_taker *t, struct wp_span text,
@@ -27,11 +33,10 @@ bool wp_import_split_variable(const struct wp_import_taker *t, struct wp_span te
 enum wp_rc wp_import_take_variable(struct wp_import_taker *t, struct wp_span variable,
 				   struct wp_span value, unsigned line,
 				   unsigned block) WP_MUST_CHECK;
-/* More is set elsewhere; said once for each line. */
-void wp_import_take_further(struct wp_import_taker *t, const char *what, unsigned line,
-			    bool is_secret);
-/* Is it where Debezium Server has its configuration, /debezium/conf or /debezium/config? */
-bool wp_import_is_mount(struct wp_span text);
+/* More is set elsewhere; once for each line. */
+void wp_import_take_further(struct wp_import_taker *t, const char *what, unsigned line);
+/* Is the target of this volume where Debezium Server has its configuration, /debezium/conf or config? */
+bool wp_import_is_mount(const char *text);
 /* Are those that were taken a Server's? */
 bool wp_import_has_server(const struct wp_import_taker *t);
 /* Of no Server they are none. Names the form. */

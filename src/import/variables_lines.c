@@ -151,22 +151,41 @@ enum way {
 	EXPORTS, /* export NAME=value NAME=value */
 	ENV,	 /* the same in a Dockerfile, or ENV NAME value */
 	OPTIONS, /* docker run -e NAME=value, -e NAME, -eNAME=value, --env NAME=value, --env=NAME=value */
-	GIVEN, /* behind -e */
+	GIVEN,	 /* behind -e */
+	MOUNTED, /* behind -v */
 };
+
+static void take_mount(struct lines *l, const char *word, unsigned line)
+{
+	if (wp_import_is_mount(word))
+		wp_import_take_further(l->taker, "the volume", line);
+}
 
 static enum wp_rc take_option(struct lines *l, const char *word, unsigned line, enum way *way)
 {
+	static const char *const files[] = { "--env-file", "-Ddebezium.", "-Dquarkus.",
+					     "-Dsmallrye." };
+
 	*way = OPTIONS;
-	if (strncmp(word, "--env-file", strlen("--env-file")) == 0)
-		wp_import_take_further(l->taker, "--env-file", line, false);
-	else if (strchr(word, ':') != NULL && wp_import_is_mount(wp_span_of(word)))
-		wp_import_take_further(l->taker, "the volume", line, false);
-	else if (strcmp(word, "-e") == 0 || strcmp(word, "--env") == 0)
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (strncmp(word, files[i], strlen(files[i])) == 0) {
+			wp_import_take_further(l->taker, files[i], line);
+			return WP_OK;
+		}
+	if (strcmp(word, "-e") == 0 || strcmp(word, "--env") == 0)
 		*way = GIVEN;
+	else if (strcmp(word, "-v") == 0 || strcmp(word, "--volume") == 0 ||
+		 strcmp(word, "--mount") == 0)
+		*way = MOUNTED;
 	else if (strncmp(word, JOINED, strlen(JOINED)) == 0)
 		return take_given(l, word + strlen(JOINED), line);
 	else if (strncmp(word, "-e", 2) == 0)
 		return take_given(l, word + 2 + (word[2] == '='), line);
+	else if (strncmp(word, "-v", 2) == 0)
+		take_mount(l, word + 2, line);
+	else if (strncmp(word, "--volume=", strlen("--volume=")) == 0 ||
+		 strncmp(word, "--mount=", strlen("--mount=")) == 0)
+		take_mount(l, strchr(word, '=') + 1, line);
 	return WP_OK;
 }
 
@@ -178,6 +197,11 @@ static enum wp_rc take_word(struct lines *l, const char *word, unsigned line, en
 	if (*way == GIVEN) {
 		*way = OPTIONS;
 		return take_given(l, word, line);
+	}
+	if (*way == MOUNTED) {
+		*way = OPTIONS;
+		take_mount(l, word, line);
+		return WP_OK;
 	}
 	if (*way == OPTIONS)
 		return take_option(l, word, line, way);
@@ -202,6 +226,8 @@ static enum wp_rc take_words(struct lines *l)
 
 	while (rc == WP_OK && l->rest.size > 0 && l->rest.data[0] != '\n') {
 		enum way way = BEGINS;
+		size_t count = l->taker->into->count;
+		size_t further_count = l->taker->into->further_count;
 		char *word;
 
 		l->command++;
@@ -213,6 +239,9 @@ static enum wp_rc take_words(struct lines *l)
 			if (rc == WP_OK && word != NULL)
 				rc = take_word(l, word, line, &way);
 		} while (rc == WP_OK && word != NULL);
+		/* It runs something else. */
+		if (l->taker->into->count == count)
+			l->taker->into->further_count = further_count;
 	}
 	return rc;
 }
@@ -250,7 +279,7 @@ static bool has_variables(struct wp_span line)
 {
 	if (wp_span_begins(line, "#") || wp_span_begins(line, "- "))
 		return false;
-	if (wp_span_has(line, "--env-file") || wp_span_has(line, ":/debezium/conf"))
+	if (wp_span_has(line, "--env-file") || wp_span_has(line, "/debezium/conf"))
 		return true;
 	return wp_span_begins(line, "export ") || wp_span_begins(line, "ENV ") ||
 	       ((wp_span_has(line, "-e") || wp_span_has(line, "--env")) &&
@@ -263,6 +292,13 @@ static enum wp_rc take_first_line(struct lines *l)
 	struct wp_span name;
 	struct wp_span value;
 
+	/* Of a Dockerfile. */
+	if ((wp_span_begins(line, "COPY ") || wp_span_begins(line, "ADD ")) &&
+	    wp_span_has(line, " /debezium/conf")) {
+		wp_import_take_further(l->taker, "COPY or ADD", l->line);
+		advance(l, this_line(l).size);
+		return WP_OK;
+	}
 	if (wp_import_split_variable(l->taker, line, &name, &value))
 		return take_line(l, name, value);
 	if (has_variables(line))

@@ -19,54 +19,72 @@ static bool is_secret(const struct wp_import_taker *t, const struct wp_import_no
 	return kind != NULL && strcmp(kind, "Secret") == 0;
 }
 
-/* - name: NAME, with a value, or with what tells where the value is. */
-static enum wp_rc take_named(struct wp_import_taker *t, const struct wp_import_node *node,
-			     bool *ret_taken)
-{
-	const char *name = wp_import_member_text(t->tree, node, "name");
-	const struct wp_import_node *value = wp_import_member(t->tree, node, "value");
-
-	*ret_taken = name != NULL && wp_import_is_variable(t, wp_span_of(name)) &&
-		     (value != NULL || wp_import_member(t->tree, node, "valueFrom") != NULL);
-	if (!*ret_taken)
-		return WP_OK;
-	return wp_import_take_variable(t, wp_span_of(name),
-				       wp_span_of(value == NULL ? NULL : value->text), node->line,
-				       node->parent);
-}
-
-/* Of YAML 1.1, which others take for true and false. */
-static bool is_word(const char *raw)
-{
-	return raw != NULL && strcasecmp(raw, "true") != 0 && strcasecmp(raw, "false") != 0;
-}
-
 /* -- what else is set ---------------------------------------------------------------- */
+
+#define MERGES_MAX 16 /* within each other */
+
+/* Also one that YAML's merge key takes over; NULL: there is none. */
+static const struct wp_import_node *find_member(const struct wp_import_taker *t,
+						const struct wp_import_node *node, const char *name,
+						unsigned depth)
+{
+	const struct wp_import_node *found = wp_import_member(t->tree, node, name);
+	const struct wp_import_node *merged = wp_import_member(t->tree, node, "<<");
+
+	if (found != NULL || merged == NULL || depth == 0)
+		return found;
+	if (merged->kind == WP_IMPORT_OBJECT)
+		return find_member(t, merged, name, depth - 1);
+	for (wp_import_node_index i = merged->first; i != WP_IMPORT_NO_NODE && found == NULL;
+	     i = t->tree->nodes[i].next)
+		found = find_member(t, &t->tree->nodes[i], name, depth - 1);
+	return found;
+}
+
+static const struct wp_import_node *member(const struct wp_import_taker *t,
+					   const struct wp_import_node *node, const char *name)
+{
+	return find_member(t, node, name, MERGES_MAX);
+}
+
+/* Of an environment: a map, a list of NAME=value, or of name and value. */
+static bool has_server_variable(const struct wp_import_taker *t, const struct wp_import_node *env,
+				unsigned depth)
+{
+	const struct wp_import_node *nodes = t->tree->nodes;
+
+	for (wp_import_node_index i = env->first; i != WP_IMPORT_NO_NODE; i = nodes[i].next) {
+		const char *name = nodes[i].name != NULL ? nodes[i].name : nodes[i].text;
+
+		if (name == NULL)
+			name = wp_import_member_text(t->tree, &nodes[i], "name");
+		if (name != NULL && wp_import_is_server_variable(wp_span_of(name)))
+			return true;
+		if (name != NULL && strcmp(name, "<<") == 0 && depth > 0 &&
+		    has_server_variable(t, &nodes[i], depth - 1))
+			return true;
+		if (nodes[i].kind == WP_IMPORT_OBJECT && nodes[i].name == NULL && depth > 0 &&
+		    has_server_variable(t, &nodes[i], depth - 1))
+			return true;
+	}
+	return false;
+}
 
 /* Of a container: its variables stand there, or its image is Debezium Server's. */
 static bool is_server(const struct wp_import_taker *t, const struct wp_import_node *container)
 {
 	static const char *const names[] = { "environment", "env" };
-	const char *image = wp_import_member_text(t->tree, container, "image");
-	const struct wp_import_node *nodes = t->tree->nodes;
-	bool found = image != NULL && strstr(image, "debezium/server") != NULL;
+	const struct wp_import_node *image = member(t, container, "image");
 
+	if (image != NULL && image->text != NULL && strstr(image->text, "debezium/server") != NULL)
+		return true;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const struct wp_import_node *env = wp_import_member(t->tree, container, names[i]);
+		const struct wp_import_node *env = member(t, container, names[i]);
 
-		for (wp_import_node_index j = env == NULL ? WP_IMPORT_NO_NODE : env->first;
-		     j != WP_IMPORT_NO_NODE && !found; j = nodes[j].next) {
-			const char *name =
-				nodes[j].name != NULL ? nodes[j].name
-				: nodes[j].text != NULL
-					? nodes[j].text
-					: wp_import_member_text(t->tree, &nodes[j], "name");
-
-			found = name != NULL && (wp_span_begins(wp_span_of(name), "DEBEZIUM_") ||
-						 wp_import_is_dotted(wp_span_of(name)));
-		}
+		if (env != NULL && has_server_variable(t, env, MERGES_MAX))
+			return true;
 	}
-	return found;
+	return false;
 }
 
 /* Is there a resource of this kind and name in the file? */
@@ -86,77 +104,154 @@ static bool has_resource(const struct wp_import_taker *t, const char *kind, cons
 	return false;
 }
 
+/* Of envFrom: resources that are not in the file, or whose names get a prefix. */
 static void take_references(struct wp_import_taker *t, const struct wp_import_node *list)
 {
-	static const struct {
-		const char *reference;
-		const char *kind;
-		bool is_secret;
-	} kinds[] = { { "configMapRef", "ConfigMap", false }, { "secretRef", "Secret", true } };
+	static const char *const kinds[][2] = { { "configMapRef", "ConfigMap" },
+						{ "secretRef", "Secret" } };
 	const struct wp_import_node *nodes = t->tree->nodes;
 
 	for (wp_import_node_index i = list->first; i != WP_IMPORT_NO_NODE; i = nodes[i].next)
 		for (size_t j = 0; j < sizeof(kinds) / sizeof(kinds[0]); j++) {
 			const struct wp_import_node *reference =
-				wp_import_member(t->tree, &nodes[i], kinds[j].reference);
+				wp_import_member(t->tree, &nodes[i], kinds[j][0]);
 			const char *name =
 				reference == NULL
 					? NULL
 					: wp_import_member_text(t->tree, reference, "name");
+			bool is_here = name != NULL && has_resource(t, kinds[j][1], name) &&
+				       wp_import_member(t->tree, &nodes[i], "prefix") == NULL;
 
-			if (reference != NULL &&
-			    (name == NULL || !has_resource(t, kinds[j].kind, name)))
-				wp_import_take_further(t, kinds[j].reference, nodes[i].line,
-						       kinds[j].is_secret);
+			if (reference != NULL && !is_here)
+				wp_import_take_further(t, kinds[j][0], nodes[i].line);
 		}
 }
 
-/* Volumes of compose, and mounts of Kubernetes, where Debezium Server's own file is read from. */
-static void take_mounts(struct wp_import_taker *t, const struct wp_import_node *list)
+/* Where Debezium Server's own file is read from: "source:target", target: or mountPath:. */
+static void take_mounts(struct wp_import_taker *t, const char *what,
+			const struct wp_import_node *list)
 {
 	const struct wp_import_node *nodes = t->tree->nodes;
 
 	for (wp_import_node_index i = list->first; i != WP_IMPORT_NO_NODE; i = nodes[i].next) {
-		const char *target = nodes[i].text != NULL
-					     ? nodes[i].text
-					     : wp_import_member_text(t->tree, &nodes[i], "target");
+		const char *target = nodes[i].text;
 
 		if (target == NULL)
+			target = wp_import_member_text(t->tree, &nodes[i], "target");
+		if (target == NULL)
 			target = wp_import_member_text(t->tree, &nodes[i], "mountPath");
-		if (target != NULL && wp_import_is_mount(wp_span_of(target)))
-			wp_import_take_further(t, "the volume", nodes[i].line, false);
+		if (target != NULL && wp_import_is_mount(target))
+			wp_import_take_further(t, what, nodes[i].line);
 	}
 }
 
-static void take_further(struct wp_import_taker *t, const struct wp_import_node *node)
+static bool sets_properties(const char *text)
 {
-	const struct wp_import_node *file = wp_import_member(t->tree, node, "env_file");
-	const struct wp_import_node *references = wp_import_member(t->tree, node, "envFrom");
-	const struct wp_import_node *volumes = wp_import_member(t->tree, node, "volumes");
-	const struct wp_import_node *mounts = wp_import_member(t->tree, node, "volumeMounts");
+	return text != NULL &&
+	       (strstr(text, "-Ddebezium.") != NULL || strstr(text, "-Dquarkus.") != NULL ||
+		strstr(text, "-Dsmallrye.") != NULL);
+}
 
-	if ((file == NULL && references == NULL && volumes == NULL && mounts == NULL) ||
-	    !is_server(t, node))
-		return;
-	if (file != NULL)
-		wp_import_take_further(t, "env_file", file->line, false);
-	if (references != NULL)
-		take_references(t, references);
-	/* Beside the file that was read it is most likely the place of this one. */
-	if (volumes != NULL && t->start == 0)
-		take_mounts(t, volumes);
-	if (mounts != NULL && t->start == 0)
-		take_mounts(t, mounts);
+/* A command as one text, or as a list. */
+static void take_command(struct wp_import_taker *t, const char *name,
+			 const struct wp_import_node *command)
+{
+	bool found = sets_properties(command->text);
+
+	for (wp_import_node_index i = command->first; i != WP_IMPORT_NO_NODE;
+	     i = t->tree->nodes[i].next)
+		found = found || sets_properties(t->tree->nodes[i].text);
+	if (found)
+		wp_import_take_further(t, name, command->line);
+}
+
+static void take_further(struct wp_import_taker *t, const struct wp_import_node *container)
+{
+	static const struct {
+		const char *name;
+		enum { FILES, EXTENDS, REFERENCES, MOUNTS, COMMAND } kind;
+	} members[] = {
+		{ "env_file", FILES },	   { "environmentFiles", FILES },
+		{ "extends", EXTENDS },	   { "envFrom", REFERENCES },
+		{ "volumes", MOUNTS },	   { "volumeMounts", MOUNTS },
+		{ "configs", MOUNTS },	   { "command", COMMAND },
+		{ "entrypoint", COMMAND }, { "args", COMMAND },
+	};
+	bool is_known = false;
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		const struct wp_import_node *node = member(t, container, members[i].name);
+
+		if (node == NULL)
+			continue;
+		is_known = is_known || is_server(t, container);
+		if (!is_known)
+			return;
+		if (members[i].kind == FILES ||
+		    (members[i].kind == EXTENDS && wp_import_member(t->tree, node, "file") != NULL))
+			wp_import_take_further(t, members[i].name, node->line);
+		else if (members[i].kind == REFERENCES)
+			take_references(t, node);
+		/* Beside the file that was read it is most likely the place of this one. */
+		else if (members[i].kind == MOUNTS && t->start == 0)
+			take_mounts(t, members[i].name, node);
+		else if (members[i].kind == COMMAND)
+			take_command(t, members[i].name, node);
+	}
+}
+
+/* -- variables ----------------------------------------------------------------------- */
+
+/* Of Quarkus or Java, in the container of another program; beside a file nobody tells. */
+static bool is_of_another(const struct wp_import_taker *t, const char *name,
+			  const struct wp_import_node *env)
+{
+	bool is_environment = env->name != NULL && (strcmp(env->name, "environment") == 0 ||
+						    strcmp(env->name, "env") == 0);
+
+	return t->start == 0 && is_environment && env->parent != WP_IMPORT_NO_NODE &&
+	       wp_import_is_about_all(wp_span_of(name)) &&
+	       !is_server(t, &t->tree->nodes[env->parent]);
+}
+
+/* - name: NAME, with a value, or with what tells where the value is. */
+static enum wp_rc take_named(struct wp_import_taker *t, const struct wp_import_node *node,
+			     bool *ret_taken)
+{
+	const char *name = wp_import_member_text(t->tree, node, "name");
+	const struct wp_import_node *value = wp_import_member(t->tree, node, "value");
+	enum wp_rc rc;
+
+	*ret_taken = name != NULL && wp_import_is_variable(t, wp_span_of(name)) &&
+		     (value != NULL || wp_import_member(t->tree, node, "valueFrom") != NULL) &&
+		     !is_of_another(t, name, &t->tree->nodes[node->parent]);
+	if (!*ret_taken)
+		return WP_OK;
+	t->is_container = t->is_kubernetes && value != NULL;
+	rc = wp_import_take_variable(t, wp_span_of(name),
+				     wp_span_of(value == NULL ? NULL : value->text), node->line,
+				     node->parent);
+	t->is_container = false;
+	return rc;
+}
+
+/* Of YAML 1.1 yes is true; to compose it is a text like any other. */
+static const char *text_of(const struct wp_import_taker *t, const struct wp_import_node *node)
+{
+	bool is_bool = node->raw == NULL || strcasecmp(node->raw, "true") == 0 ||
+		       strcasecmp(node->raw, "false") == 0;
+
+	return t->is_compose && !is_bool ? node->raw : node->text;
 }
 
 static enum wp_rc take_text(struct wp_import_taker *t, const struct wp_import_node *node)
 {
-	/* To compose yes is a text like any other. */
-	struct wp_span text =
-		wp_span_of(t->is_compose && is_word(node->raw) ? node->raw : node->text);
+	struct wp_span text = wp_span_of(text_of(t, node));
 	struct wp_span name;
 	struct wp_span value;
 
+	if (node->name != NULL && is_of_another(t, node->name, &t->tree->nodes[node->parent]))
+		return WP_OK;
 	if (node->name != NULL && wp_import_is_variable(t, wp_span_of(node->name)))
 		return wp_import_take_variable(t, wp_span_of(node->name),
 					       is_secret(t, node) ? (struct wp_span){ 0 } : text,
@@ -185,11 +280,11 @@ static enum wp_rc take_node(struct wp_import_taker *t, struct wp_import_node *no
 	return take_named(t, node, ret_taken);
 }
 
-static bool is_compose(const struct wp_import_tree *tree)
+static bool has_member(const struct wp_import_tree *tree, const char *name)
 {
 	for (wp_import_node_index i = tree->nodes[0].first; i != WP_IMPORT_NO_NODE;
 	     i = tree->nodes[i].next)
-		if (wp_import_member(tree, &tree->nodes[i], "services") != NULL)
+		if (wp_import_member(tree, &tree->nodes[i], name) != NULL)
 			return true;
 	return false;
 }
@@ -203,7 +298,8 @@ enum wp_rc wp_import_take_variables(struct wp_import_tree *tree, struct wp_impor
 		.error = error,
 		.start = p->count,
 		.has_dots = !tree->is_json,
-		.is_compose = is_compose(tree),
+		.is_compose = has_member(tree, "services"),
+		.is_kubernetes = has_member(tree, "kind"),
 	};
 	struct wp_import_walk walk;
 	struct wp_import_node *node;

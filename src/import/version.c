@@ -9,7 +9,7 @@
 #define COMPARED_TEXT "3.6"
 #define IMITATES "This file imitates Debezium "
 #define CHOOSES "`--debezium VERSION` chooses another."
-/* What the router writes is the same since, but for headers that a CHECK names. */
+/* What the router writes of a configuration that works is the same since, but for what a CHECK names. */
 #define SETTLED WP_IMPORT_VERSION(2, 1)
 #define LATEST WP_IMPORT_VERSION(9, 99)
 

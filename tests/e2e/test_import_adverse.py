@@ -4,12 +4,28 @@ import json
 
 import pytest
 
-from e2e.test_import import ROUTER, WHOLE, _import, _loads, _properties, _settings
+from e2e.test_import import GOLDEN, ROUTER, WHOLE, _import, _loads, _properties, _settings
 
 JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}
 DECODER = "io.debezium.connector.postgresql.transforms.DecodeLogicalDecodingMessageContent"
 MESSAGES = {"transforms": "decode,outbox", "transforms.decode.type": DECODER, "message.prefix.include.list": "event"}
 OAUTH = "producer.override.sasl.oauthbearer."
+REPLACEMENT = f"{ROUTER}route.topic.replacement"
+OLD_MISSING = f"{ROUTER}table.fields.additional.error.on.missing"
+NEW_MISSING = f"{ROUTER}table.field.additional.missing"
+SERVER = {
+    "DEBEZIUM_SOURCE_CONNECTOR_CLASS": WHOLE["connector.class"], "DEBEZIUM_SOURCE_PLUGIN_NAME": "pgoutput",
+    "DEBEZIUM_SOURCE_DATABASE_HOSTNAME": "db", "DEBEZIUM_SOURCE_TABLE_INCLUDE_LIST": "public.outbox",
+    "DEBEZIUM_SOURCE_TOPIC_PREFIX": "t", "DEBEZIUM_SOURCE_EXTENDED_HEADERS_ENABLED": '"false"',
+    "DEBEZIUM_SINK_TYPE": "kafka", "DEBEZIUM_TRANSFORMS": "outbox",
+    "DEBEZIUM_TRANSFORMS_OUTBOX_TYPE": WHOLE["transforms.outbox.type"],
+}
+
+
+def _compose(beside="", **more):
+    variables = "".join(f"      {name}: {value}\n" for name, value in {**SERVER, **more}.items())
+    return ("services:\n  app:\n    env_file: app.env\n    environment:\n      QUARKUS_PROFILE: app\n  debezium:\n"
+            f"    image: quay.io/debezium/server\n{beside}    environment:\n{variables}")
 
 
 def _only(topic, of):
@@ -29,16 +45,44 @@ def _marks(done):
     {"database.dbname": "host=x PASSWORD = 'hush'"}, {"database.hostname": "jdbc:postgresql://db/x?password=hush"},
     {"database.sslkey": "-----BEGIN PRIVATE KEY-----hush"}, {"slot.name": "postgres://u:hush@db/x"},
     {"producer.override.client.id": "https://u:hush@x/"}, {"nobody.knows": "https://u:hush@x/"},
+    {"database.hostname": "u:hush@db"}, {"database.hostname": "${DB:-u:hush@db}"}, {"database.dbname": "u:hush@db/x"},
+    {"producer.override.bootstrap.servers": "u:hush@h:9092"}, {"https://u:hush@x/": "1"}, {"password=hush": "1"},
+    {"database.password": "${env:PW:-hush}"}, {"database.password": "${env:PW:hush}"},
+    {f"{ROUTER}table.field.event.key": "postgres://u:hush@db/x", "time.precision.mode": "connect"},
+    {f"{ROUTER}table.field.event.key": "postgres://u:hush@db/x", "topic.prefix": None, "database.server.name": "t"},
+    {f"{ROUTER}route.topic.replacement": "https://u:hush@x/"},
+    {"predicates": "p", "predicates.p.type": "a.B", "predicates.p.apikey": "hush"},
     {"producer.override.sasl.mechanism": "OAUTHBEARER", f"{OAUTH}token.endpoint.url": "https://u:hush@x/"},
     {"producer.override.sasl.mechanism": "OAUTHBEARER", f"{OAUTH}token.endpoint.url": "https://x/?k=hush"},
     {"producer.override.sasl.mechanism": "OAUTHBEARER", "producer.override.sasl.login.callback.handler.class":
      "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler", "producer.override.sasl.jaas.config":
      'a.B required oauth.token.endpoint.uri="https://u:hush@x/" ;'},
+    {"producer.override.sasl.mechanism": "OAUTHBEARER", f"{OAUTH}token.endpoint.url": "https://x/",
+     "producer.override.sasl.jaas.config": "a.B required clientId=a extension_secret=hush ;"},
+    {"producer.override.sasl.mechanism": "AWS_MSK_IAM",
+     "producer.override.sasl.jaas.config": 'a.B required awsProfileName="password=hush" ;'},
 ])
 def test_no_setting_holds_what_may_be_a_secret(more):
-    done = _import(_properties(**more))
-    assert "hush" not in done.stdout + done.stderr
-    assert "not copied, because it may contain a secret" in done.stdout or "nobody.knows" in more
+    for text in (_properties(**more), json.dumps({**WHOLE, **more})):
+        done = _import(text)
+        assert done.stdout and "hush" not in done.stdout + done.stderr
+
+
+def test_no_secret_is_told_by_a_refusal_or_by_the_name_of_a_variable():
+    mask = "DEBEZIUM_SOURCE_COLUMN_MASK_HASH_SHA_256_WITH_SALT_HUSH"
+    done = _import(_compose(**{f"_PROD_{mask}": "public.outbox.a"}))
+    assert done.returncode == 1 and "hush" not in (done.stdout + done.stderr).lower()
+    other = _compose(**{mask: "b"}).replace("services:\n", "").replace("debezium:", "other:")
+    done = _import(_compose(**{mask: "a"}) + other)
+    assert done.returncode == 2 and "hush" not in done.stderr and "with.salt." in done.stderr
+
+
+def test_a_topic_that_is_not_copied_is_to_be_judged():
+    done = _import(_properties(**{f"{ROUTER}route.topic.replacement": "https://u:hush@x/${routedByValue}"}))
+    assert done.returncode == 1 and "set topic.replacement by hand" in done.stdout
+    regex = "urn://(?<routedByValue>.*)"
+    done = _import(_properties(**{f"{ROUTER}route.topic.regex": regex}))
+    assert _settings(done.stdout)["outbox.topic.regex"] == regex
 
 
 @pytest.mark.parametrize("more, mark, about", [
@@ -67,12 +111,20 @@ def test_no_setting_holds_what_may_be_a_secret(more):
     ({"column.mask.with.5.chars": r"public.other.a,public\\.outbox\\.a"}, "NOT SUPPORTED", "column.mask.with.5.chars"),
     ({"column.mask.with.5.chars": "public.(other|outbox).a"}, "NOT SUPPORTED", "column.mask.with.5.chars"),
     ({"debezium.foo": "1"}, "NOT SUPPORTED", "debezium.foo"),
+    ({"column.mask.with.5.chars": "public.out.*.payload"}, "NOT SUPPORTED", "column.mask.with.5.chars"),
+    ({"schema.exclude.list": "${EXCLUDED}"}, "CHECK", "schema.exclude.list"),
+    ({"schema.exclude.list": "x" * 256}, "CHECK", "schema.exclude.list"),
+    ({REPLACEMENT: "${ENV_NAME}.${routedByValue}"}, "CHECK", REPLACEMENT),
+    ({REPLACEMENT: "${ENV}.${routedByValue}"}, "CHECK", REPLACEMENT),
+    ({"topic.creation.default.retention.ms": "1"}, "CHECK", "topic.creation.default.retention.ms"),
+    ({OLD_MISSING: "false", NEW_MISSING: "error"}, "CHECK", OLD_MISSING),
+    ({**MESSAGES, "transforms": "decode,outbox,again", "transforms.again.type": DECODER},
+     "CHECK", "transforms.again.type"),
     ({"column.mask.with.5.chars": "${COLUMNS}"}, "NOT SUPPORTED", "column.mask.with.5.chars"),
 ])
 def test_what_debezium_would_send_otherwise_is_marked_once(more, mark, about, tmp_path):
     done = _import(_properties(**more))
-    marks = [entry for entry in _marks(done) if entry[1] != "message.prefix.include.list"]
-    assert done.returncode == 1 and marks == [(mark, about)], done.stderr
+    assert done.returncode == 1 and _marks(done) == [(mark, about)], done.stderr
     _loads(done.stdout, tmp_path)
 
 
@@ -85,7 +137,8 @@ def test_what_debezium_would_send_otherwise_is_marked_once(more, mark, about, tm
     {f"{ROUTER}table.field.additional.missing": "ignore", f"{ROUTER}table.fields.additional.placement": "a:header",
      "column.exclude.list": r"public.other.a,sales\\.outbox\\..*"},
     {f"{ROUTER}table.fields.additional.placement": "a:header", "column.exclude.list": "public.outbox.b"},
-    {"notification.enabled.channels": "log,jmx"}, {"skipped.operations": "u, d"}, {"skipped.operations": "none"},
+    {"notification.enabled.channels": "log,jmx"}, {"skipped.operations": "u, d, r"}, {"skipped.operations": "none"},
+    {"slot.stream.params": ""}, {"database.hostname": "[2001:db8::1]"}, {"database.port": "5432 "},
     {"topic.creation.default.replication.factor": "3", "topic.creation.default.partitions": "-1"},
     {"column.mask.with.5.chars": r"public.customers.ssn, public\\.x\\..*"}, {"task.class": "x.Task"},
     {f"{ROUTER}table.fields.additional.placement": "a:header: b"},
@@ -97,15 +150,12 @@ def test_what_changes_nothing_is_not_marked(more, tmp_path):
     _loads(done.stdout, tmp_path)
 
 
-OLD_MISSING = f"{ROUTER}table.fields.additional.error.on.missing"
-NEW_MISSING = f"{ROUTER}table.field.additional.missing"
-
-
 @pytest.mark.parametrize("more, release, wanted, code", [
     ({OLD_MISSING: "false"}, None, "ignore", 1), ({OLD_MISSING: "true"}, None, "error", 0),
     ({OLD_MISSING: "false"}, "3.5", "ignore", 0), ({OLD_MISSING: "false"}, "2.5.0.Final", "ignore", 0),
     ({OLD_MISSING: "false"}, "3.6", None, 0), ({OLD_MISSING: "false"}, "2.4", None, 0),
     ({NEW_MISSING: "ignore"}, None, "ignore", 0), ({NEW_MISSING: "ignore"}, "3.5", None, 0),
+    ({OLD_MISSING: "false", NEW_MISSING: "error"}, None, "error", 1),
     ({OLD_MISSING: "false", NEW_MISSING: "error"}, "3.6", "error", 0),
     ({OLD_MISSING: "false", NEW_MISSING: "error"}, "3.0", "ignore", 0),
     ({NEW_MISSING: "skip"}, None, None, 1),
@@ -175,7 +225,7 @@ def test_what_is_no_part_of_a_connection_is_to_be_filled_in(name, value, conninf
 def test_several_modes_share_one_long_sentence():
     done = _import(_properties(**{"time.precision.mode": "connect", "decimal.handling.mode": "string"}))
     assert done.stderr.count("its events would move to another partition") == 1
-    assert "CHECK: decimal.handling.mode: the same applies to a numeric or a money" in done.stderr
+    assert "CHECK: decimal.handling.mode: as time.precision.mode, for a value that is a numeric" in done.stderr
 
 
 def test_a_name_of_the_workers_counts_in_its_own_file_only():
@@ -196,25 +246,19 @@ def test_a_class_that_is_not_debeziums_is_named_by_what_it_is(value, said):
     assert done.returncode == 1 and said in done.stderr
 
 
-SERVER = {
-    "DEBEZIUM_SOURCE_CONNECTOR_CLASS": WHOLE["connector.class"], "DEBEZIUM_SOURCE_PLUGIN_NAME": "pgoutput",
-    "DEBEZIUM_SOURCE_DATABASE_HOSTNAME": "db", "DEBEZIUM_SOURCE_TABLE_INCLUDE_LIST": "public.outbox",
-    "DEBEZIUM_SOURCE_TOPIC_PREFIX": "t", "DEBEZIUM_SOURCE_EXTENDED_HEADERS_ENABLED": '"false"',
-    "DEBEZIUM_SINK_TYPE": "kafka", "DEBEZIUM_TRANSFORMS": "outbox",
-    "DEBEZIUM_TRANSFORMS_OUTBOX_TYPE": WHOLE["transforms.outbox.type"],
-}
-
-
-def _compose(beside="", **more):
-    variables = "".join(f"      {name}: {value}\n" for name, value in {**SERVER, **more}.items())
-    return ("services:\n  app:\n    env_file: app.env\n    environment:\n      QUARKUS_PROFILE: app\n  debezium:\n"
-            f"    image: quay.io/debezium/server\n{beside}    environment:\n{variables}")
-
-
 @pytest.mark.parametrize("text, about", [
     (_compose("    env_file:\n    - a.env\n"), "env_file in line 9"),
-    (_compose("    volumes:\n    - ./conf:/debezium/conf\n"), "the volume in line 9"),
-    (_compose("    volumes:\n    - source: ./conf\n      target: /debezium/config\n"), "the volume in line 9"),
+    (_compose("    extends: {file: a.yaml, service: b}\n"), "extends in line 8"),
+    (_compose("    volumes:\n    - ./conf:/debezium/conf\n"), "volumes in line 9"),
+    (_compose("    volumes:\n    - ./all:/debezium:ro\n"), "volumes in line 9"),
+    (_compose("    volumes:\n    - source: ./conf\n      target: /debezium/config\n"), "volumes in line 9"),
+    (_compose("    configs:\n    - target: /debezium/conf/application.properties\n"), "configs in line 9"),
+    (_compose("    command: [run, -Ddebezium.source.slot.name=x]\n"), "command in line 8"),
+    ("x-a: &a\n  env_file: a.env\n" + _compose("    <<: *a\n"), "env_file in line 2"),
+    (_compose().replace("services:", "x-a: &a {QUARKUS_PROFILE: prod}\nservices:").replace(
+        "      DEBEZIUM_SINK", "      <<: *a\n      DEBEZIUM_SINK", 1), "QUARKUS_PROFILE"),
+    (_compose(JAVA_OPTS="${MY_OPTS}"), "JAVA_OPTS"), (_compose(JAVA_OPTS=""), "JAVA_OPTS"),
+    (_compose(**{"smallrye.config.locations": "/etc/x"}), "smallrye.config.locations"),
     (_compose(JAVA_OPTS="-Xmx1g -Ddebezium.source.slot.name=x"), "JAVA_OPTS"),
     (_compose(DEBEZIUM_OPTS="-Ddebezium.source.slot.name=x"), "debezium.opts"),
     (_compose(QUARKUS_PROFILE="prod"), "QUARKUS_PROFILE"),
@@ -222,6 +266,10 @@ def _compose(beside="", **more):
     (_compose(DEBEZIUM_SOURCE_PROVIDE_TRANSACTION_METADATA="yes"), "debezium.source.provide.transaction.metadata"),
     ("docker run --env-file a.env \\\n" + "".join(f" -e {n}={v}" for n, v in SERVER.items()) + " debezium/server\n",
      "--env-file in line 1"),
+    ("docker run --mount type=bind,source=.,target=/debezium/conf " + " ".join(
+        f"-e {n}={v}" for n, v in SERVER.items()) + " debezium/server\n", "the volume in line 1"),
+    ("FROM debezium/server\nCOPY a.properties /debezium/conf/application.properties\n" + "".join(
+        f"ENV {n}={v}\n" for n, v in SERVER.items()), "COPY or ADD in line 2"),
 ])
 def test_what_sets_more_of_an_environment_is_marked(text, about, tmp_path):
     done = _import(text)
@@ -233,7 +281,8 @@ def test_what_sets_more_of_an_environment_is_marked(text, about, tmp_path):
     {}, {"JAVA_OPTS": "-Xmx1g"}, {"DEBEZIUM_OPTS": "-Dfoo"}, {"DEBEZIUM_SOURCE_PROVIDE_TRANSACTION_METADATA": "False"},
 ])
 def test_what_sets_nothing_more_of_an_environment_is_not_marked(more):
-    done = _import(_compose("    volumes:\n    - ./data:/debezium/data\n", **more))
+    text = _compose("    volumes:\n    - ./data:/debezium/data\n    - ./debezium/conf/tls:/tls\n", **more)
+    done = _import(text.replace("QUARKUS_PROFILE: app", "DEBEZIUM_VERSION: 3.0"))
     assert done.returncode == 0 and not _marks(done), done.stderr
 
 
@@ -243,15 +292,39 @@ def test_what_a_container_takes_from_elsewhere_is_marked_unless_it_is_in_the_fil
             f"    - configMapRef: {{name: there}}\n    - secretRef: {{name: login}}\n    env:\n{variables}"
             "---\nkind: ConfigMap\nmetadata: {name: here}\ndata: {A: b}\n")
     done = _import(text)
-    assert _marks(done) == [("CHECK", "configMapRef in line 7"), ("TO FILL IN", "secretRef in line 8")], done.stderr
+    assert _marks(done) == [("CHECK", "configMapRef in line 7"), ("CHECK", "secretRef in line 8")], done.stderr
+    done = _import(text.replace("{name: here}\n    - ", "{name: here}\n      prefix: DEBEZIUM_\n    - "))
+    assert ("CHECK", "configMapRef in line 6") in _marks(done)
+
+
+@pytest.mark.parametrize("value, code", [("e.$$$${routedByValue}", 0), ("e.$${routedByValue}", 1)])
+def test_two_dollar_signs_of_a_container_are_one(value, code):
+    more = {"DEBEZIUM_TRANSFORMS_OUTBOX_ROUTE_TOPIC_REPLACEMENT": value}
+    listed = [json.dumps({"name": name, "value": value.strip('"')}) for name, value in {**SERVER, **more}.items()]
+    variables = "".join(f"    - {variable}\n" for variable in listed)
+    done = _import(f"kind: Pod\nspec:\n  containers:\n  - name: debezium\n    env:\n{variables}")
+    assert done.returncode == code and ("two dollar signs are one" in done.stderr) == (code == 1), done.stderr
+    assert _settings(done.stdout)["outbox.topic.replacement"] == "e.${routedByValue}"
+
+
+@pytest.mark.parametrize("beside, about", [
+    ("smallrye:\n  config:\n    locations: /etc/x\n", "smallrye"), ("quarkus:\n  profile: prod\n", "quarkus.profile"),
+    ("smallrye.config.locations: /etc/x\n", "smallrye.config.locations"),
+])
+def test_what_stands_beside_debezium_in_application_yaml_is_marked(beside, about):
+    text = (GOLDEN / "import" / "application.yaml").read_text()
+    assert about not in _import(text).stderr
+    done = _import(text + beside)
+    assert done.returncode == 1 and ("NOT SUPPORTED", about) in _marks(done)
 
 
 @pytest.mark.parametrize("text, said", [
+    ('{"connector.class": "A", "a": "x,}" "b": 1}', ": "),
     ("[env]\nX = 1\n", "it is no configuration of Debezium"),
     ("DEBEZIUM_SOURCE_PLUGIN_NAME = pgoutput\n", "pass lines of NAME=value, without spaces around the equal sign"),
     ('c.withEnv("DEBEZIUM_SOURCE_PLUGIN_NAME", "pgoutput")\n', "are in a form that walpost does not read"),
     ('resource "kafka_connect_connector" "a" {\n  config = {\n    "connector.class" = "A"\n  }\n}\n', "Terraform"),
-    ('{"config": {"connector.class": "A", "tasks.max": {{ .Values.tasks }}}}', "it is a template"),
+    ('{"config": {"connector.class": "A", "tasks.max": {{ .Values.tasks }}}}', "if it is a template, pass what"),
     ('{"connector.class": "A",\n}', "JSON allows no comma before a closing bracket"),
     ('["shop"]', "from Kafka Connect, pass the answer to GET /connectors/NAME"),
     ('{"error_code": 404, "message": "no"}', "an answer of Kafka Connect without a configuration"),

@@ -3,8 +3,8 @@
  *
  * | form                                  | told by                                            |
  * |---------------------------------------|----------------------------------------------------|
- * | JSON: an object of properties, or as  | { or [ at its beginning, behind comments           |
- * | Kafka Connect's REST takes or gives it|                                                    |
+ * | JSON: an object of properties, or as  | { or [ at its beginning, behind comments; but not  |
+ * | Kafka Connect's REST takes or gives it| [section]                                          |
  * | a KafkaConnector of Strimzi           | class and config within an object, JSON or YAML    |
  * | the environment of Debezium Server    | DEBEZIUM_SOURCE_... in lines, or in YAML as a map, |
  * |                                       | a list of NAME=value, or of name and value         |
@@ -33,15 +33,15 @@ struct wp_import_property {
 	unsigned line;	  /* from 1 */
 	bool outside;	  /* of "config": beside it, in the object around it */
 	unsigned block;	  /* of an environment; 0: of the whole file */
+	bool is_halved;	  /* two dollar signs of the file are one of the value */
 	bool of_worker;	  /* of the Connect worker, beside the connector's own */
 };
 
-/* What sets more of an environment, in another file. */
-#define WP_IMPORT_FURTHER_MAX 8
+/* What sets more of Debezium Server, and is not in the file: another file, a resource, a volume. */
+#define WP_IMPORT_FURTHER_MAX 32
 struct wp_import_further {
 	const char *what; /* constant: "env_file" */
 	unsigned line;
-	bool is_secret; /* what holds secrets, and perhaps nothing else */
 };
 
 struct wp_import_properties {
@@ -49,9 +49,8 @@ struct wp_import_properties {
 	size_t count;
 	size_t capacity;
 	struct wp_buffer texts; /* all names and values; never moves */
-	struct wp_import_further further[WP_IMPORT_FURTHER_MAX];
+	struct wp_import_further further[WP_IMPORT_FURTHER_MAX]; /* the first of them */
 	size_t further_count;
-	bool is_compose;  /* it is the environment in a compose file: two dollar signs are one */
 	const char *form; /* in words, constant; NULL: .properties, of Connect or of the Server */
 };
 

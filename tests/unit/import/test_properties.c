@@ -223,7 +223,7 @@ static void what_yaml_merges_comes_first(void **state)
 	ALL_ARE("---\ndebezium: {source: {a: own, <<: {a: base, b: c}}}\n\"%prod\": {debezium: {x: "
 		"y}}\n",
 		"Debezium Server's application.yaml", "debezium.source.a", "base",
-		"debezium.source.b", "c", "debezium.source.a", "own", "%prod", "");
+		"debezium.source.b", "c", "debezium.source.a", "own", "%prod", "(below it)");
 	refused("---\nspec: {class: C, config: {<<: [{a: b}, {c: d}]}}\n",
 		"line 2: << is read with one map only");
 	ALL_ARE("spec: {class: C, config: {a: !!str no}}\n", "a KafkaConnector of Strimzi",
@@ -405,7 +405,7 @@ static void yaml_without_a_connector_is_refused(void **state)
 	refused("a:\n  b: \"c\n",
 		"line 3: as YAML it cannot be read: found unexpected end of stream");
 	refused("a:\n  b: {{ .Values.c }}\n", "line 2: as YAML it cannot be read: a name must be a "
-					      "text; it is a template: pass what "
+					      "text; if it is a template, pass what "
 					      "is made of it, for example by `helm template`");
 	refused("a:\n  - &b [*b]\n",
 		"line 2: as YAML it cannot be read: an alias stands for nothing above it, or for "
