@@ -78,12 +78,37 @@ static bool is(const PGresult *r, int column)
 	return *PQgetvalue(r, 0, column) == 't';
 }
 
+/* All rights at once: what is there already does no harm. */
+static void add_grants(struct wp_check *c, const struct wp_cleanup_table *t, bool drops,
+		       const struct wp_error *what, const PGresult *r)
+{
+	const char *role = PQgetvalue(r, 0, ROLE), *table = PQgetvalue(r, 0, TABLE);
+	char cure[1024];
+	int size = 0;
+
+	if (!PQgetisnull(r, 0, SCHEMA))
+		size = snprintf(cure, sizeof(cure), "GRANT USAGE ON SCHEMA %.150s TO %.70s;\n",
+				PQgetvalue(r, 0, SCHEMA), role);
+	if (drops)
+		(void)snprintf(cure + size, sizeof(cure) - (size_t)size,
+			       "-- run sql/cleanup.sql as the owner of %.150s, then sql/grants.sql "
+			       "for role %.70s",
+			       table, role);
+	else
+		(void)snprintf(cure + size, sizeof(cure) - (size_t)size,
+			       "GRANT SELECT, %s%.70s%s ON %.150s TO %.70s;\n"
+			       "GRANT SELECT, INSERT, UPDATE ON walpost.cleanup_floor TO %.70s;",
+			       t->processed ? "UPDATE (" : "DELETE",
+			       t->processed ? t->processed : "", t->processed ? ")" : "", table,
+			       role, role);
+	add(c, WP_FINDING_FAIL, what, cure);
+}
+
 /* False: it is not to be asked about more. */
 static bool judge_means(struct wp_check *c, const struct wp_cleanup_table *t, bool drops,
 			const PGresult *r)
 {
 	struct wp_error what;
-	char cure[512];
 	if (PQntuples(r) == 0) {
 		(void)wp_error_set(
 			&what, WP_CONFIG,
@@ -104,9 +129,7 @@ static bool judge_means(struct wp_check *c, const struct wp_cleanup_table *t, bo
 			"role %s may not use schema %s, so it cannot remove rows of table "
 			"%s: rows stay",
 			PQgetvalue(r, 0, ROLE), PQgetvalue(r, 0, SCHEMA), PQgetvalue(r, 0, TABLE));
-		(void)snprintf(cure, sizeof(cure), "GRANT USAGE ON SCHEMA %.150s TO %.70s",
-			       PQgetvalue(r, 0, SCHEMA), PQgetvalue(r, 0, ROLE));
-		add(c, WP_FINDING_FAIL, &what, cure);
+		add_grants(c, t, drops, &what, r);
 		return false;
 	}
 	if (is(r, FLOORS) && is(r, RIGHT))
@@ -115,20 +138,7 @@ static bool judge_means(struct wp_check *c, const struct wp_cleanup_table *t, bo
 			   "role %s may not remove rows of table %s, or not write "
 			   "walpost.cleanup_floor: rows stay",
 			   PQgetvalue(r, 0, ROLE), PQgetvalue(r, 0, TABLE));
-	if (drops)
-		(void)snprintf(cure, sizeof(cure),
-			       "-- run sql/cleanup.sql as the owner of %.150s, then sql/grants.sql "
-			       "for role %.70s",
-			       PQgetvalue(r, 0, TABLE), PQgetvalue(r, 0, ROLE));
-	else
-		(void)snprintf(
-			cure, sizeof(cure),
-			"GRANT SELECT, %s%s%s ON %.150s TO %.70s; GRANT SELECT, INSERT, UPDATE ON "
-			"walpost.cleanup_floor TO %.70s",
-			t->processed ? "UPDATE (" : "DELETE", t->processed ? t->processed : "",
-			t->processed ? ")" : "", PQgetvalue(r, 0, TABLE), PQgetvalue(r, 0, ROLE),
-			PQgetvalue(r, 0, ROLE));
-	add(c, WP_FINDING_FAIL, &what, cure);
+	add_grants(c, t, drops, &what, r);
 	return false;
 }
 
@@ -145,7 +155,7 @@ static void judge_speed(struct wp_check *c, const struct wp_cleanup_table *t, co
 			"table %s has no index that begins with %s%s: each batch of cleanup reads "
 			"all of it",
 			PQgetvalue(r, 0, TABLE), t->inserted, where);
-		(void)snprintf(cure, sizeof(cure), "CREATE INDEX CONCURRENTLY ON %.200s (%.70s)%s",
+		(void)snprintf(cure, sizeof(cure), "CREATE INDEX CONCURRENTLY ON %.200s (%.70s)%s;",
 			       PQgetvalue(r, 0, TABLE), t->inserted, where);
 		add(c, WP_FINDING_WARN, &what, cure);
 	}
@@ -154,7 +164,7 @@ static void judge_speed(struct wp_check *c, const struct wp_cleanup_table *t, co
 				   "autovacuum is off for table %s: the place of removed rows is "
 				   "not used again",
 				   PQgetvalue(r, 0, TABLE));
-		(void)snprintf(cure, sizeof(cure), "ALTER TABLE %.200s RESET (autovacuum_enabled)",
+		(void)snprintf(cure, sizeof(cure), "ALTER TABLE %.200s RESET (autovacuum_enabled);",
 			       PQgetvalue(r, 0, TABLE));
 		add(c, WP_FINDING_WARN, &what, cure);
 	}

@@ -61,7 +61,17 @@ static void judge(struct wp_check *c, struct wp_session *session, const struct w
 
 	if (wp_check_ask(c, session, write_question, &answer, &error) != WP_OK)
 		return;
-	if (strcmp(PQgetvalue(answer, 0, 0), "in_the_way") == 0) {
+	if (strcmp(PQgetvalue(answer, 0, 0), "incomplete") == 0) {
+		(void)wp_error_set(&error, WP_OK,
+				   "the copy of slot %s on the standby at %s, port %s, is not "
+				   "complete yet: a promotion of that standby now loses the slot, "
+				   "with its events",
+				   slot, address->host, PQport(wp_session_pg(session)));
+		wp_findings_add(&c->found.findings, WP_FINDING_WARN, WP_ROOM_SLOT, "standby_slot",
+				error.text,
+				"-- wait until the relay has confirmed newer events and that "
+				"standby has copied the slot; then check again");
+	} else if (strcmp(PQgetvalue(answer, 0, 0), "in_the_way") == 0) {
 		(void)wp_error_set(&error, WP_OK,
 				   "slot %s of the standby at %s, port %s, is not a copy of this "
 				   "server's slot, but was created there when that server was the "

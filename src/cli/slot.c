@@ -348,7 +348,14 @@ static void say_slot_sync(const PGresult *slots)
 	for (int row = 0; row < PQntuples(slots); row++) {
 		const char *slot = PQgetvalue(slots, row, 0);
 		const char *sync = PQgetvalue(slots, row, PQfnumber(slots, "slot_sync"));
-		if (!strcmp(sync, "in_the_way"))
+		if (!strcmp(sync, "incomplete"))
+			wp_cli_say(
+				stderr,
+				"walpost: this standby's copy of slot %s is not complete yet, "
+				"and a promotion now loses it: it becomes so after the relay has "
+				"confirmed newer events\n",
+				slot);
+		else if (!strcmp(sync, "in_the_way"))
 			wp_cli_say(stderr,
 				   "walpost: slot %s of this standby is not a copy, was created "
 				   "here when the server was the primary, and stops the copying of "
@@ -489,8 +496,9 @@ static int run_list(int argc, char **argv)
 	const struct wp_cli_usage usage = {
 		.command = "walpost slot list",
 		.about = "Lists all slots of the server. slot_sync: in_the_way, this standby has a slot of its own that keeps\n"
-"the primary's slot of the same name from being copied; not_copied, this server was promoted,\n"
-"and no standby copies the slot from it.",
+"the primary's slot of the same name from being copied; incomplete, this standby's copy is not\n"
+"complete, and a promotion now loses it; not_copied, this server was promoted, and no standby\n"
+"copies the slot from it.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {

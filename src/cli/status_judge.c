@@ -393,7 +393,14 @@ static void say_slot_sync(struct wp_slot_status *s)
 	const struct wp_error state = s->means;
 	const char *slot = s->config.postgres.slot;
 
-	if (strcmp(value_of(s, "slot_sync"), "in_the_way") == 0)
+	if (strcmp(value_of(s, "slot_sync"), "incomplete") == 0)
+		(void)wp_error_set(
+			&s->means, WP_OK,
+			"%.1500s; this standby's copy of slot %s is not complete yet, and a "
+			"promotion now loses it: it becomes so after the relay has confirmed newer "
+			"events",
+			state.text, slot);
+	else if (strcmp(value_of(s, "slot_sync"), "in_the_way") == 0)
 		(void)wp_error_set(
 			&s->means, WP_OK,
 			"%.1200s; slot %s of this standby is not a copy, was created here when the "

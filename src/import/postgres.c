@@ -243,9 +243,9 @@ static void translate_name(struct wp_translation *t, const char *theirs, const c
 }
 
 #define OTHER_PLUGIN                                                                               \
-	"walpost requires pgoutput, but this slot was created with %s. `walpost slot create` "     \
-	"creates a new one under another name: run it while nothing is written to the outbox and " \
-	"all events have been sent, because the new slot starts at the present"
+	"walpost requires pgoutput, and by this file the slot is of %s (SELECT plugin FROM "       \
+	"pg_replication_slots tells). If so, walpost needs a slot of its own, which begins while " \
+	"Debezium still runs: see \"A slot that is not of pgoutput\" in moving.md"
 
 static void translate_plugin(struct wp_translation *t)
 {

@@ -461,9 +461,10 @@ static enum wp_rc take_message(struct wp_decoder *d, const struct wp_change *cha
 	enum wp_rc rc = WP_OK;
 
 	ret->outbox = wp_outbox_set_prefix(d->outboxes, change->as.message.prefix);
-	if (ret->outbox == NULL)
+	if (ret->outbox == NULL) {
 		ret->kind = WP_DECODED_MESSAGE;
-	else if (!transactional)
+		ret->prefix = change->as.message.prefix;
+	} else if (!transactional)
 		ret->kind = WP_DECODED_MESSAGE_REFUSED;
 	else
 		rc = take_message_event(d, ret->outbox, change->as.message.content, ret, error);

@@ -350,10 +350,23 @@ static void judge_standbys(struct judge *j)
 	}
 }
 
+static void judge_incomplete(struct judge *j)
+{
+	wp_sql_add(&j->cure,
+		   "-- wait until the relay has confirmed newer events and the standby has "
+		   "copied the slot; then check again");
+	FOUND_WARN(j, "slot_failover",
+		   "this standby's copy of slot %s is not complete yet: a promotion now loses it, "
+		   "with its events",
+		   j->options->slot);
+}
+
 static void judge_failover(struct judge *j)
 {
 	if (j->version < 170000)
 		judge_never_copied(j);
+	else if (answer_is(j, D_SLOT_SYNC, "incomplete"))
+		judge_incomplete(j);
 	else if (answer_is(j, D_SLOT_SYNC, "in_the_way"))
 		judge_in_the_way(j);
 	else if (j->in_recovery)
@@ -385,7 +398,9 @@ static void judge_tables_added(struct judge *j)
 /* A relay waits for its end, so it is no precondition of one. */
 static void judge_holder(struct judge *j)
 {
-	if (answer_null(j, D_SLOT_HOLDER) || answer_yes(j, D_SLOT_HOLDER_IS_WALPOST))
+	/* A standby's own process has the copy while it is not complete. */
+	if (answer_null(j, D_SLOT_HOLDER) || answer_yes(j, D_SLOT_HOLDER_IS_WALPOST) ||
+	    answer_is(j, D_SLOT_SYNC, "incomplete"))
 		return;
 	wp_sql_add(&j->cure, "-- if it may be ended:\nSELECT pg_terminate_backend(%s);",
 		   answer_text(j, D_SLOT_ACTIVE_PID));

@@ -438,6 +438,8 @@ static void note_rare(struct wp_relay *r, const struct wp_taken *taken,
 		note_refused_message(r, now);
 	if (taken->refused_reissue)
 		note_refused_reissue(r, error, now);
+	if (taken->ignored_message)
+		wp_relay_note(r, WP_NOTE_INFO, "message_ignored")->error = *error;
 	if (taken->reissue_elsewhere)
 		note_reissue_elsewhere(r, error);
 	if (!wp_span_is_null(taken->drain))

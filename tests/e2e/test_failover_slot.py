@@ -204,6 +204,17 @@ def test_a_slot_of_a_former_primary_is_found_on_either_server_and_its_cure_lets_
     _psql(primary, stage.database, named["cure"])
     assert primary.query("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", (stage.slot,)) == [(1,)]
     _psql(former, stage.database, on_former["cure"])
+    wait_until(lambda: former.query("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND synced AND temporary",
+                                    (stage.slot,)), 60, "the copy begins", former.log_tail)
+    begun = _findings(relay, **one, port=former.port)
+    assert begun["slot_failover"]["level"] == "warn" and "not complete yet" in begun["slot_failover"]["what"]
+    assert "slot" not in begun or begun["slot"]["level"] == "ok", begun["slot"]
+    assert "slot_foreign" not in begun
+    named = _findings(relay, **both, port=f"{former.port},{primary.port}")["standby_slot"]
+    assert named["level"] == "warn" and f"port {former.port}, is not complete yet" in named["what"]
+    conninfo = f"postgres.conninfo=host=127.0.0.1 user=postgres dbname={stage.database} port={former.port}"
+    listed = run_command("slot", "list", "-c", relay.config_file, "--set", conninfo)
+    assert "is not complete yet" in listed.stderr, listed.stderr
     relay.start()
 
     def is_copied():  # once the slot has moved beyond what the standby began with

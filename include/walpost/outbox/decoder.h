@@ -74,6 +74,7 @@ struct wp_decoded {
 	const struct wp_relation *relation; /* of a foreign row; of an event that is a row, */
 	const struct wp_tuple *row;	    /* and that; NULL: it came otherwise */
 	struct wp_span again;		    /* of an event out of walpost.reissue: its "row" */
+	struct wp_span prefix;		    /* of a message that is not ours */
 	struct wp_span
 		drain;	/* of a mark: the number of the drain that wrote it; null: another's */
 	wp_lsn end_lsn; /* of a Commit: what to confirm */

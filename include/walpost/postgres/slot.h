@@ -31,6 +31,8 @@ void wp_slot_waits_sql(struct wp_sql *sql, int waiter);
  * `slot`, whose column j is the slot's row of pg_replication_slots as JSON. NULL: nothing is wrong
  * that is seen here.
  *
+ *   incomplete  this standby's copy is still temporary: a promotion now ends it. It stays once the
+ *               primary's slot has moved beyond the position where the copy begins (slotsync.c)
  *   in_the_way  this standby has a slot of that name that is no copy, from when it was the primary.
  *               Its slot sync worker stops at it: "exiting from slot synchronization because same
  *               name slot ... already exists on the standby" (slotsync.c, synchronize_one_slot())
@@ -39,7 +41,8 @@ void wp_slot_waits_sql(struct wp_sql *sql, int waiter);
  */
 #define WP_SLOT_SYNC_SQL                                                                           \
 	"(SELECT CASE WHEN j->>'slot_type' <> 'logical' OR j->>'synced' IS NULL THEN NULL "        \
-	"WHEN pg_is_in_recovery() THEN CASE WHEN j->>'synced' = 'false' AND (j->>'failover' = "    \
+	"WHEN pg_is_in_recovery() THEN CASE WHEN j->>'synced' = 'true' AND j->>'temporary' = "     \
+	"'true' THEN 'incomplete' WHEN j->>'synced' = 'false' AND (j->>'failover' = "              \
 	"'true' OR current_setting('sync_replication_slots', true) = 'on') THEN 'in_the_way' END " \
 	"WHEN j->>'synced' = 'true' AND EXISTS (SELECT FROM pg_replication_slots "                 \
 	"WHERE slot_type = 'physical' AND active AND NOT temporary) "                              \
