@@ -97,10 +97,11 @@ static void add_grants(struct wp_check *c, const struct wp_cleanup_table *t, boo
 	else
 		(void)snprintf(cure + size, sizeof(cure) - (size_t)size,
 			       "GRANT SELECT, %s%.70s%s ON %.150s TO %.70s;\n"
+			       "GRANT USAGE ON SCHEMA walpost TO %.70s;\n"
 			       "GRANT SELECT, INSERT, UPDATE ON walpost.cleanup_floor TO %.70s;",
 			       t->processed ? "UPDATE (" : "DELETE",
 			       t->processed ? t->processed : "", t->processed ? ")" : "", table,
-			       role, role);
+			       role, role, role);
 	add(c, WP_FINDING_FAIL, what, cure);
 }
 

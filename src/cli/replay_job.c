@@ -48,19 +48,26 @@ static bool find_in_pattern(struct wp_replay *r, const char *given)
 	return found != NULL;
 }
 
-/* Names them by their tables, as many as fit. */
+/* Names their tables, as many as fit. */
 static enum wp_rc refuse_several(const struct wp_outboxes *all, struct wp_error *error)
 {
 	char tables[400] = "";
 	size_t size = 0;
 
-	for (size_t i = 0; i < all->count && size + WP_TABLE_NAME_TEXT_SIZE < sizeof(tables); i++)
-		if (all->items[i].table[0] != '\0')
-			size += (size_t)snprintf(tables + size, sizeof(tables) - size, "%s%.120s",
-						 size == 0 ? "" : ", ", all->items[i].table);
+	for (size_t i = 0; i < all->count; i++) {
+		const char *table = all->items[i].table;
+
+		if (table[0] == '\0')
+			continue;
+		if (size + strlen(table) + sizeof(", , ...") > sizeof(tables)) {
+			(void)snprintf(tables + size, sizeof(tables) - size, ", ...");
+			break;
+		}
+		size += (size_t)snprintf(tables + size, sizeof(tables) - size, "%s%s",
+					 size == 0 ? "" : ", ", table);
+	}
 	return wp_error_set(error, WP_CONFIG,
-			    "several outboxes are configured: choose one by --outbox (%s%s)",
-			    tables, size + WP_TABLE_NAME_TEXT_SIZE < sizeof(tables) ? "" : ", ...");
+			    "several outboxes are configured: choose one by --outbox (%s)", tables);
 }
 
 static enum wp_rc choose_outbox(struct wp_replay *r, struct wp_error *error)
@@ -85,7 +92,11 @@ static enum wp_rc choose_outbox(struct wp_replay *r, struct wp_error *error)
 	if (found == 1)
 		return wp_table_name_parse(r->outbox->table, &r->table, error);
 	if (found > 1)
-		return refuse_several(all, error);
+		return given == NULL ? refuse_several(all, error)
+				     : wp_error_set(error, WP_CONFIG,
+						    "--outbox %.200s: several outboxes have that "
+						    "table or name",
+						    given);
 	return given != NULL
 		       ? wp_error_set(error, WP_CONFIG,
 				      "--outbox %.200s: no outbox with that table or name is "

@@ -349,12 +349,11 @@ static void say_slot_sync(const PGresult *slots)
 		const char *slot = PQgetvalue(slots, row, 0);
 		const char *sync = PQgetvalue(slots, row, PQfnumber(slots, "slot_sync"));
 		if (!strcmp(sync, "incomplete"))
-			wp_cli_say(
-				stderr,
-				"walpost: this standby's copy of slot %s is not complete yet, "
-				"and a promotion now loses it: it becomes so after the relay has "
-				"confirmed newer events\n",
-				slot);
+			wp_cli_say(stderr,
+				   "walpost: this standby's copy of slot %s is not complete yet, "
+				   "and a promotion now loses it: it is complete once the slot has "
+				   "moved further\n",
+				   slot);
 		else if (!strcmp(sync, "in_the_way"))
 			wp_cli_say(stderr,
 				   "walpost: slot %s of this standby is not a copy, was created "

@@ -397,8 +397,7 @@ static void say_slot_sync(struct wp_slot_status *s)
 		(void)wp_error_set(
 			&s->means, WP_OK,
 			"%.1500s; this standby's copy of slot %s is not complete yet, and a "
-			"promotion now loses it: it becomes so after the relay has confirmed newer "
-			"events",
+			"promotion now loses it: it is complete once the slot has moved further",
 			state.text, slot);
 	else if (strcmp(value_of(s, "slot_sync"), "in_the_way") == 0)
 		(void)wp_error_set(

@@ -367,14 +367,11 @@ static enum wp_rc add_leaves(struct finder *f, const struct connector *connector
 /* "%prod", smallrye: and quarkus: with what chooses profiles or files; NULL: another name. */
 static const char *name_of_source(const struct finder *f, const struct wp_import_node *node)
 {
-	static const char *const starts[] = { "%", "smallrye", "quarkus.profile",
-					      "quarkus.config" };
-
 	if (node->name == NULL)
 		return NULL;
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (strncmp(node->name, starts[i], strlen(starts[i])) == 0)
-			return node->name;
+	if (node->name[0] == '%' || strcmp(node->name, "smallrye") == 0)
+		return node->name;
+	/* Flat names are taken as variables. */
 	if (strcmp(node->name, "quarkus") != 0)
 		return NULL;
 	if (wp_import_member(f->tree, node, "profile") != NULL)

@@ -100,13 +100,14 @@ static bool next_object(struct search *s, struct wp_json *ret, unsigned *ret_lin
 /* One that is broken may be the one that is meant. */
 static enum wp_rc refuse(const struct search *s, bool has_connector, struct wp_error *error)
 {
+	const char *hint = wp_import_hint_at(s->text, s->fault_at);
+
 	if (s->fault.what != NULL)
 		return wp_error_set(
 			error, WP_CONFIG,
-			"the JSON that begins in line %u cannot be read from line %u on: %s. "
-			"Pass the JSON alone, as it is sent%s",
+			"the JSON that begins in line %u cannot be read from line %u on: %s%s",
 			s->begin_line, s->fault_line, s->fault.what,
-			wp_import_hint_at(s->text, s->fault_at));
+			hint[0] != '\0' ? hint : ". Pass the JSON alone, as it is sent");
 	if (s->steps >= STEPS_MAX)
 		return wp_error_set(error, WP_CONFIG,
 				    "too much in it looks like JSON: pass the JSON alone");

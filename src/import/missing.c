@@ -54,12 +54,12 @@ static void say_other(struct wp_translation *t, const char *alias, const char *s
 	if (wp_import_age(t, WP_IMPORT_VERSION(3, 6)) == WP_IMPORT_EITHER &&
 	    ignores(other, !is_old) != ignored)
 		wp_import_say(t, section, other, WP_IMPORT_CHECK,
-			      "Debezium before 3.6 goes by this option, and 3.6 by the other one: "
-			      "for an earlier version set columns.missing = %s",
+			      "Debezium 2.5 to 3.5 use this option, and 3.6 the other one: for an "
+			      "earlier version set columns.missing = %s",
 			      ignored ? "error" : "ignore");
 	else
-		wp_import_say(t, WP_IMPORT_REST, other, WP_IMPORT_DROPPED,
-			      "the other option about missing columns counts");
+		wp_import_say(t, WP_IMPORT_REST, other, WP_IMPORT_DROPPED, "%s takes precedence",
+			      is_old ? ERROR_ON_MISSING : MISSING);
 }
 
 void wp_import_missing(struct wp_translation *t, const char *alias, const char *section)

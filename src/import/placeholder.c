@@ -91,7 +91,7 @@ static const char *behind_group(const char *at)
 	return isalnum((unsigned char)name[0]) && name[size] == '}' ? name + size + 1 : NULL;
 }
 
-/* Besides groups, ${name} and $1, it is a part of a topic's name. A space is nobody's sign. */
+/* Besides groups, ${name} and $1, it is a part of a topic's name. */
 static bool is_in_replacement(const char *at)
 {
 	while (*at != '\0') {

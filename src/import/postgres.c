@@ -37,7 +37,7 @@ static struct wp_import_item *find(struct wp_translation *t, const char *key)
 	return wp_import_find(t, WP_IMPORT_CONNECTOR, key);
 }
 
-/* Without outer spaces, the brackets around an address, and capital letters in a word of libpq's. */
+/* Drops outer spaces, the brackets around an address, and capital letters in a word of libpq's. */
 static void tidy(const char *keyword, const char *value, char ret[WP_IMPORT_WORD_SIZE])
 {
 	static const char blanks[] = " \t";
@@ -78,6 +78,13 @@ static bool is_port(const char *value)
 	return end != value && *end == '\0' && port > 0 && port <= UINT16_MAX;
 }
 
+/* Is it tidied? */
+static bool is_named(const char *keyword)
+{
+	return strcmp(keyword, "host") == 0 || strcmp(keyword, "port") == 0 ||
+	       strcmp(keyword, "sslmode") == 0;
+}
+
 /* Why it is no part of conninfo; NULL: it is one. */
 static const char *find_fault(const struct wp_import_item *item, const char *keyword,
 			      const char *value)
@@ -86,6 +93,8 @@ static const char *find_fault(const struct wp_import_item *item, const char *key
 		return "not copied, because it may contain a secret";
 	if (value[0] == '\0')
 		return "it is empty";
+	if (is_named(keyword) && strlen(item->value) >= WP_IMPORT_WORD_SIZE)
+		return "it is too long";
 	if (item->elsewhere)
 		return NULL;
 	if (strcmp(keyword, "host") == 0 && !is_host(value))
@@ -93,12 +102,6 @@ static const char *find_fault(const struct wp_import_item *item, const char *key
 	if (strcmp(keyword, "port") == 0 && !is_port(value))
 		return "it is not a port number";
 	return NULL;
-}
-
-static bool is_named(const char *keyword)
-{
-	return strcmp(keyword, "host") == 0 || strcmp(keyword, "port") == 0 ||
-	       strcmp(keyword, "sslmode") == 0;
 }
 
 static enum wp_rc append_connection(struct wp_translation *t, struct wp_buffer *conninfo)
@@ -242,10 +245,11 @@ static void translate_name(struct wp_translation *t, const char *theirs, const c
 		wp_import_set(t, POSTGRES, ours, item == NULL ? standard : item->value);
 }
 
-#define OTHER_PLUGIN                                                                               \
-	"walpost requires pgoutput, and by this file the slot is of %s (SELECT plugin FROM "       \
-	"pg_replication_slots tells). If so, walpost needs a slot of its own, which begins while " \
-	"Debezium still runs: see \"A slot that is not of pgoutput\" in moving.md"
+#define OTHER_PLUGIN                                                                              \
+	"walpost requires pgoutput, and according to this file the slot uses %s: verify with "    \
+	"SELECT slot_name, plugin FROM pg_replication_slots. If so, walpost needs a slot of its " \
+	"own, created while Debezium still runs: see \"A slot that is not of pgoutput\" in "      \
+	"moving.md"
 
 static void translate_plugin(struct wp_translation *t)
 {
@@ -287,7 +291,7 @@ static void check_slot_stays(struct wp_translation *t)
 		wp_import_say(t, POSTGRES, mode, WP_IMPORT_UNSUPPORTED, does_not_move);
 }
 
-/* The class in quotes, or with a comment behind it. */
+/* Is it the class in quotes, or with a comment behind it? */
 static bool is_decorated(const char *class)
 {
 	const char *at = strstr(class, CONNECTOR);

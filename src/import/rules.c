@@ -394,7 +394,8 @@ static void say_typed(struct wp_translation *t, const struct rule *rule,
 	else if (t->typed != NULL)
 		wp_import_say(t, WP_IMPORT_REST, item,
 			      t->places_columns ? WP_IMPORT_UNSUPPORTED : WP_IMPORT_CHECK,
-			      "as %s, for a value that is %s", t->typed, rule->error);
+			      "the same as for %s applies to a value that is %s", t->typed,
+			      rule->error);
 	else if (t->places_columns)
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
 			      "a value that is %s is written as with Debezium's default: in "

@@ -186,9 +186,10 @@ const char *wp_import_shown(const char *value)
 	return wp_import_may_be_secret(value) ? "********" : value;
 }
 
-#define UNESCAPED                                                                                  \
-	"Debezium Server looks for a variable of this name, and does not start without it: taken " \
-	"for the group, as "
+#define UNESCAPED                                                                               \
+	"Debezium Server looks for a variable of this name, and does not start without it. It " \
+	"was "                                                                                  \
+	"read as the group: write "
 
 /* -- saying ---------------------------------------------------------------------- */
 
@@ -227,12 +228,14 @@ static bool has_password(const char *value)
 	return false;
 }
 
-/* user:password@host, behind :// or without it. */
-static bool has_login(const char *value)
+/* Is what stands before this @ a login? Behind :// anything is, and otherwise a word with a colon. */
+static bool ends_login(const char *value, const char *at)
 {
-	const char *at = strchr(value, '@');
+	const char *address = strstr(value, "://");
 
-	for (const char *begin = at; at != NULL && begin > value; begin--) {
+	if (address != NULL && address < at)
+		return true;
+	for (const char *begin = at; begin > value; begin--) {
 		if (strchr(" \t,;\"'", begin[-1]) != NULL)
 			return false;
 		if (begin[-1] == ':' && begin < at)
@@ -241,19 +244,23 @@ static bool has_login(const char *value)
 	return false;
 }
 
-/* scheme://host/path?name=value */
+/* user:password@host, behind :// or without it. */
+static bool has_login(const char *value)
+{
+	for (const char *at = strchr(value, '@'); at != NULL; at = strchr(at + 1, '@'))
+		if (ends_login(value, at))
+			return true;
+	return false;
+}
+
+/* scheme://host/path?name=value, and no expression's (?<name>...). */
 static bool has_parameters(const char *value)
 {
 	const char *at = strstr(value, "://");
 
-	for (at = at == NULL ? NULL : strpbrk(at, "?&"); at != NULL; at = strpbrk(at + 1, "?&")) {
-		const char *end = at + 1;
-
-		while (is_letter(*end) || *end == '_' || *end == '-')
-			end++;
-		if (end > at + 1 && *end == '=')
+	for (at = at == NULL ? NULL : strchr(at, '?'); at != NULL; at = strchr(at + 1, '?'))
+		if (at[-1] != '(' && strchr(at, '=') != NULL)
 			return true;
-	}
 	return false;
 }
 

@@ -218,7 +218,7 @@ enum wp_rc wp_import_take_variable(struct wp_import_taker *t, struct wp_span var
 	enum wp_rc rc;
 	char *name;
 
-	/* Most are about memory. */
+	/* Options that set no property are not told of: most are about memory. */
 	if (is_of_java(variable) && !wp_span_is_null(value) && !wp_span_has(value, "-Ddebezium.") &&
 	    !wp_span_has(value, "-Dquarkus.") && !wp_span_has(value, "-Dsmallrye.") &&
 	    !wp_span_has(value, "$"))
@@ -277,7 +277,8 @@ bool wp_import_is_mount(const char *text)
 	for (const char *at = strstr(text, folder); at != NULL; at = strstr(at + 1, folder)) {
 		const char *end = at + strlen(folder);
 
-		if (at != text && strchr(":=", at[-1]) == NULL)
+		/* At the beginning it is the source, if a target follows. */
+		if (at == text ? strstr(at, ":/") != NULL : strchr(":=", at[-1]) == NULL)
 			continue;
 		end += strncmp(end, "/conf", strlen("/conf")) == 0 ? strlen("/conf") : 0;
 		end += strncmp(end, "ig", 2) == 0 ? 2 : 0;

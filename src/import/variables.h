@@ -13,6 +13,7 @@ struct wp_import_taker {
 	bool is_container;	     /* what is taken now stands in a container of Kubernetes's */
 	bool has_dots;		     /* names with dots count */
 	bool has_variables;	     /* one was taken whose name has none */
+	size_t merges_left;	     /* to look at; 0: not all was seen */
 	struct wp_import_tree *tree; /* NULL: lines */
 };
 
@@ -33,7 +34,7 @@ bool wp_import_split_variable(const struct wp_import_taker *t, struct wp_span te
 enum wp_rc wp_import_take_variable(struct wp_import_taker *t, struct wp_span variable,
 				   struct wp_span value, unsigned line,
 				   unsigned block) WP_MUST_CHECK;
-/* More is set elsewhere; once for each line. */
+/* More is set elsewhere: what sets it, once for each line; only the first of very many are kept. */
 void wp_import_take_further(struct wp_import_taker *t, const char *what, unsigned line);
 /* Is the target of this volume where Debezium Server has its configuration, /debezium/conf or config? */
 bool wp_import_is_mount(const char *text);

@@ -13,6 +13,7 @@ struct lines {
 	struct wp_span rest;
 	unsigned line;	  /* of `rest` */
 	unsigned command; /* its number, from 1 */
+	bool is_server;	  /* the command sets variables, or names the image */
 };
 
 static struct wp_span trimmed(struct wp_span text)
@@ -124,6 +125,7 @@ static enum wp_rc take_given(struct lines *l, const char *text, unsigned line)
 	struct wp_span name;
 	struct wp_span value;
 
+	l->is_server = l->is_server || wp_import_is_server_variable(wp_span_of(text));
 	if (wp_import_is_dotted(wp_span_of(text)) && strchr(text, '=') != NULL)
 		return wp_import_take_variable(
 			l->taker, (struct wp_span){ (const uint8_t *)text, strcspn(text, "=") },
@@ -203,7 +205,8 @@ static enum wp_rc take_word(struct lines *l, const char *word, unsigned line, en
 		take_mount(l, word, line);
 		return WP_OK;
 	}
-	if (*way == OPTIONS)
+	l->is_server = l->is_server || strstr(word, "debezium/server") != NULL;
+	if (*way == OPTIONS || word[0] == '-')
 		return take_option(l, word, line, way);
 	if (wp_import_split_variable(l->taker, wp_span_of(word), &name, &value))
 		return wp_import_take_variable(l->taker, name, value, line, 0);
@@ -226,11 +229,11 @@ static enum wp_rc take_words(struct lines *l)
 
 	while (rc == WP_OK && l->rest.size > 0 && l->rest.data[0] != '\n') {
 		enum way way = BEGINS;
-		size_t count = l->taker->into->count;
 		size_t further_count = l->taker->into->further_count;
 		char *word;
 
 		l->command++;
+		l->is_server = false;
 		do {
 			skip_blanks(l);
 			unsigned line = l->line;
@@ -239,8 +242,8 @@ static enum wp_rc take_words(struct lines *l)
 			if (rc == WP_OK && word != NULL)
 				rc = take_word(l, word, line, &way);
 		} while (rc == WP_OK && word != NULL);
-		/* It runs something else. */
-		if (l->taker->into->count == count)
+		/* Another command's files are nobody's here. */
+		if (!l->is_server)
 			l->taker->into->further_count = further_count;
 	}
 	return rc;
@@ -279,7 +282,8 @@ static bool has_variables(struct wp_span line)
 {
 	if (wp_span_begins(line, "#") || wp_span_begins(line, "- "))
 		return false;
-	if (wp_span_has(line, "--env-file") || wp_span_has(line, "/debezium/conf"))
+	if (wp_span_has(line, "--env-file") || wp_span_has(line, ":/debezium") ||
+	    wp_span_has(line, "=/debezium") || wp_span_has(line, "debezium/server"))
 		return true;
 	return wp_span_begins(line, "export ") || wp_span_begins(line, "ENV ") ||
 	       ((wp_span_has(line, "-e") || wp_span_has(line, "--env")) &&
@@ -292,7 +296,7 @@ static enum wp_rc take_first_line(struct lines *l)
 	struct wp_span name;
 	struct wp_span value;
 
-	/* Of a Dockerfile. */
+	/* A Dockerfile adds files to the image. */
 	if ((wp_span_begins(line, "COPY ") || wp_span_begins(line, "ADD ")) &&
 	    wp_span_has(line, " /debezium/conf")) {
 		wp_import_take_further(l->taker, "COPY or ADD", l->line);

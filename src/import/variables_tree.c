@@ -22,17 +22,20 @@ static bool is_secret(const struct wp_import_taker *t, const struct wp_import_no
 /* -- what else is set ---------------------------------------------------------------- */
 
 #define MERGES_MAX 16 /* within each other */
+/* Of all questions: lists of merges that repeat each other would multiply. */
+#define MERGES_ALL_MAX 100000
 
-/* Also one that YAML's merge key takes over; NULL: there is none. */
-static const struct wp_import_node *find_member(const struct wp_import_taker *t,
+/* Finds also what YAML's merge key takes over; NULL: there is none. */
+static const struct wp_import_node *find_member(struct wp_import_taker *t,
 						const struct wp_import_node *node, const char *name,
 						unsigned depth)
 {
 	const struct wp_import_node *found = wp_import_member(t->tree, node, name);
 	const struct wp_import_node *merged = wp_import_member(t->tree, node, "<<");
 
-	if (found != NULL || merged == NULL || depth == 0)
+	if (found != NULL || merged == NULL || depth == 0 || t->merges_left == 0)
 		return found;
+	t->merges_left--;
 	if (merged->kind == WP_IMPORT_OBJECT)
 		return find_member(t, merged, name, depth - 1);
 	for (wp_import_node_index i = merged->first; i != WP_IMPORT_NO_NODE && found == NULL;
@@ -41,18 +44,21 @@ static const struct wp_import_node *find_member(const struct wp_import_taker *t,
 	return found;
 }
 
-static const struct wp_import_node *member(const struct wp_import_taker *t,
+static const struct wp_import_node *member(struct wp_import_taker *t,
 					   const struct wp_import_node *node, const char *name)
 {
 	return find_member(t, node, name, MERGES_MAX);
 }
 
-/* Of an environment: a map, a list of NAME=value, or of name and value. */
-static bool has_server_variable(const struct wp_import_taker *t, const struct wp_import_node *env,
+/* Is one in an environment: a map, a list of NAME=value, or of name and value? */
+static bool has_server_variable(struct wp_import_taker *t, const struct wp_import_node *env,
 				unsigned depth)
 {
 	const struct wp_import_node *nodes = t->tree->nodes;
 
+	if (t->merges_left == 0)
+		return false;
+	t->merges_left--;
 	for (wp_import_node_index i = env->first; i != WP_IMPORT_NO_NODE; i = nodes[i].next) {
 		const char *name = nodes[i].name != NULL ? nodes[i].name : nodes[i].text;
 
@@ -71,7 +77,7 @@ static bool has_server_variable(const struct wp_import_taker *t, const struct wp
 }
 
 /* Of a container: its variables stand there, or its image is Debezium Server's. */
-static bool is_server(const struct wp_import_taker *t, const struct wp_import_node *container)
+static bool is_server(struct wp_import_taker *t, const struct wp_import_node *container)
 {
 	static const char *const names[] = { "environment", "env" };
 	const struct wp_import_node *image = member(t, container, "image");
@@ -104,7 +110,7 @@ static bool has_resource(const struct wp_import_taker *t, const char *kind, cons
 	return false;
 }
 
-/* Of envFrom: resources that are not in the file, or whose names get a prefix. */
+/* envFrom names resources: those that are not in the file, or whose names get a prefix, are not read. */
 static void take_references(struct wp_import_taker *t, const struct wp_import_node *list)
 {
 	static const char *const kinds[][2] = { { "configMapRef", "ConfigMap" },
@@ -202,16 +208,15 @@ static void take_further(struct wp_import_taker *t, const struct wp_import_node 
 
 /* -- variables ----------------------------------------------------------------------- */
 
-/* Of Quarkus or Java, in the container of another program; beside a file nobody tells. */
-static bool is_of_another(const struct wp_import_taker *t, const char *name,
+/* Is it Quarkus's or Java's, in the container of another program? Beside a file nobody can tell. */
+static bool is_of_another(struct wp_import_taker *t, struct wp_span name,
 			  const struct wp_import_node *env)
 {
 	bool is_environment = env->name != NULL && (strcmp(env->name, "environment") == 0 ||
 						    strcmp(env->name, "env") == 0);
 
 	return t->start == 0 && is_environment && env->parent != WP_IMPORT_NO_NODE &&
-	       wp_import_is_about_all(wp_span_of(name)) &&
-	       !is_server(t, &t->tree->nodes[env->parent]);
+	       wp_import_is_about_all(name) && !is_server(t, &t->tree->nodes[env->parent]);
 }
 
 /* - name: NAME, with a value, or with what tells where the value is. */
@@ -224,7 +229,7 @@ static enum wp_rc take_named(struct wp_import_taker *t, const struct wp_import_n
 
 	*ret_taken = name != NULL && wp_import_is_variable(t, wp_span_of(name)) &&
 		     (value != NULL || wp_import_member(t->tree, node, "valueFrom") != NULL) &&
-		     !is_of_another(t, name, &t->tree->nodes[node->parent]);
+		     !is_of_another(t, wp_span_of(name), &t->tree->nodes[node->parent]);
 	if (!*ret_taken)
 		return WP_OK;
 	t->is_container = t->is_kubernetes && value != NULL;
@@ -246,11 +251,12 @@ static const char *text_of(const struct wp_import_taker *t, const struct wp_impo
 
 static enum wp_rc take_text(struct wp_import_taker *t, const struct wp_import_node *node)
 {
+	const struct wp_import_node *env = &t->tree->nodes[node->parent];
 	struct wp_span text = wp_span_of(text_of(t, node));
 	struct wp_span name;
 	struct wp_span value;
 
-	if (node->name != NULL && is_of_another(t, node->name, &t->tree->nodes[node->parent]))
+	if (node->name != NULL && is_of_another(t, wp_span_of(node->name), env))
 		return WP_OK;
 	if (node->name != NULL && wp_import_is_variable(t, wp_span_of(node->name)))
 		return wp_import_take_variable(t, wp_span_of(node->name),
@@ -259,8 +265,10 @@ static enum wp_rc take_text(struct wp_import_taker *t, const struct wp_import_no
 	if (node->name != NULL || wp_span_is_null(text))
 		return WP_OK;
 	if (wp_import_split_variable(t, text, &name, &value))
-		return wp_import_take_variable(t, name, value, node->line, node->parent);
-	if (wp_import_is_variable(t, text))
+		return is_of_another(t, name, env)
+			       ? WP_OK
+			       : wp_import_take_variable(t, name, value, node->line, node->parent);
+	if (wp_import_is_variable(t, text) && !is_of_another(t, text, env))
 		return wp_import_take_variable(t, text, (struct wp_span){ 0 }, node->line,
 					       node->parent);
 	return WP_OK;
@@ -300,6 +308,7 @@ enum wp_rc wp_import_take_variables(struct wp_import_tree *tree, struct wp_impor
 		.has_dots = !tree->is_json,
 		.is_compose = has_member(tree, "services"),
 		.is_kubernetes = has_member(tree, "kind"),
+		.merges_left = MERGES_ALL_MAX,
 	};
 	struct wp_import_walk walk;
 	struct wp_import_node *node;
@@ -309,7 +318,7 @@ enum wp_rc wp_import_take_variables(struct wp_import_tree *tree, struct wp_impor
 	for (node = wp_import_walk_next(&walk, tree); node != NULL && rc == WP_OK;
 	     node = wp_import_walk_next(&walk, tree))
 		rc = take_node(&t, node, &walk.skips);
-	if (rc == WP_OK && walk.is_cut)
+	if (rc == WP_OK && (walk.is_cut || t.merges_left == 0))
 		return wp_import_refuse_cut(error);
 	if (rc == WP_OK)
 		wp_import_settle(&t);

@@ -118,8 +118,9 @@ static bool judge_slot_kind(struct judge *j)
 			   "slot %s belongs to database %s, but the connection is to %s; use "
 			   "another name",
 			   slot, answer_text(j, A_SLOT_DATABASE), answer_text(j, A_DATABASE));
-	} else if (answer_yes(j, A_SLOT_TEMPORARY) && !j->in_recovery) {
-		/* On a standby it is a copy that is not complete, of which the doctor speaks. */
+	} else if (answer_yes(j, A_SLOT_TEMPORARY) &&
+		   !(j->in_recovery && answer_yes(j, A_SLOT_SYNCED))) {
+		/* A standby's copy that is not complete is for the doctor. */
 		cure_by_other_slot(j);
 		FOUND_LOST(j, "slot",
 			   "slot %s is temporary and ends with session %s; use another name", slot,

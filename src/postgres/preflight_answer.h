@@ -61,6 +61,7 @@
 	X(SLOT_PLUGIN, "(SELECT j->>'plugin' FROM slot)")                                          \
 	X(SLOT_DATABASE, "(SELECT j->>'database' FROM slot)")                                      \
 	X(SLOT_TEMPORARY, "(SELECT j->>'temporary' FROM slot)")                                    \
+	X(SLOT_SYNCED, "(SELECT j->>'synced' FROM slot)")                                          \
 	X(SLOT_TWO_PHASE, "(SELECT j->>'two_phase' FROM slot)")                                    \
 	X(SLOT_WAL_STATUS, "(SELECT j->>'wal_status' FROM slot)")                                  \
 	X(SLOT_INVALIDATION, "(SELECT j->>'invalidation_reason' FROM slot)")                       \

@@ -547,19 +547,6 @@ static void take_commit(struct wp_pipeline *p, wp_lsn end_lsn)
 	wp_ledger_commit(p->setup.ledger, end_lsn);
 }
 
-/* One of ours, too, if the option is forgotten: so the first is said. */
-static void note_ignored_message(const struct wp_decoded *decoded, struct wp_taken *taken,
-				 struct wp_error *error)
-{
-	struct wp_excerpt shown;
-
-	taken->ignored_message = taken->rare = true;
-	(void)wp_error_set(error, WP_OK,
-			   "a logical message of prefix %s is not an event, because no "
-			   "outbox.message.prefix names it; others like it are only counted",
-			   wp_excerpt(&shown, decoded->prefix));
-}
-
 static enum wp_rc take_decoded(struct wp_pipeline *p, const struct wp_decoded *decoded,
 			       struct wp_taken *taken, struct wp_error *error)
 {
@@ -587,8 +574,9 @@ static enum wp_rc take_decoded(struct wp_pipeline *p, const struct wp_decoded *d
 		p->counts.truncates++;
 		break;
 	case WP_DECODED_MESSAGE:
-		if (p->counts.messages++ == 0)
-			note_ignored_message(decoded, taken, error);
+		p->counts.messages++;
+		taken->ignored = decoded->prefix;
+		taken->rare = true;
 		break;
 	case WP_DECODED_MESSAGE_REFUSED:
 		taken->refused_message = taken->rare = true;

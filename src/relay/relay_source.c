@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "relay_internal.h"
+#include "walpost/base/display.h"
 #include "walpost/relay/faults.h"
 
 enum {
@@ -425,6 +426,20 @@ static void note_reissue_elsewhere(struct wp_relay *r, const struct wp_error *er
 	wp_relay_note(r, WP_NOTE_INFO, "reissue_of_other_slot")->error = *error;
 }
 
+/* One of ours, too, if the option is forgotten: so the first of each prefix is said. */
+static void note_ignored_message(struct wp_relay *r, struct wp_span prefix)
+{
+	struct wp_excerpt shown;
+
+	if (wp_row_warnings_is_new_prefix(&r->warnings, prefix))
+		(void)wp_error_set(
+			&wp_relay_note(r, WP_NOTE_INFO, "message_ignored")->error, WP_OK,
+			"a logical message of prefix %s is not an event, because no "
+			"outbox.message.prefix names it; later messages of this prefix are only "
+			"counted",
+			wp_excerpt(&shown, prefix));
+}
+
 static void note_rare(struct wp_relay *r, const struct wp_taken *taken,
 		      const struct wp_error *error, struct wp_now now)
 {
@@ -438,8 +453,8 @@ static void note_rare(struct wp_relay *r, const struct wp_taken *taken,
 		note_refused_message(r, now);
 	if (taken->refused_reissue)
 		note_refused_reissue(r, error, now);
-	if (taken->ignored_message)
-		wp_relay_note(r, WP_NOTE_INFO, "message_ignored")->error = *error;
+	if (!wp_span_is_null(taken->ignored))
+		note_ignored_message(r, taken->ignored);
 	if (taken->reissue_elsewhere)
 		note_reissue_elsewhere(r, error);
 	if (!wp_span_is_null(taken->drain))

@@ -22,12 +22,20 @@ enum wp_row_warning {
 	WP_ROW_WARNING_COUNT,
 };
 
+#define WP_WARN_PREFIXES_MAX 8
+#define WP_WARN_PREFIX_SIZE 64
+
 struct wp_row_warnings {
 	int64_t noted_ms[WP_ROW_WARNING_COUNT]; /* last; 0: never */
 	int64_t ignored_since_ms; /* the first ignored row was seen, and no event yet; 0: not so */
 	bool only_ignored_noted;
 	bool reissue_elsewhere_noted;
+	char prefixes[WP_WARN_PREFIXES_MAX][WP_WARN_PREFIX_SIZE]; /* of ignored messages, noted */
+	size_t prefix_count;
 };
+
+/* True: no message of this prefix, up to its first 63 bytes, was ignored before. Of a few prefixes. */
+bool wp_row_warnings_is_new_prefix(struct wp_row_warnings *w, struct wp_span prefix);
 
 /* True: warn of this one, and of no other for a while. */
 bool wp_row_warnings_are_due(struct wp_row_warnings *w, enum wp_row_warning which, int64_t now_ms);

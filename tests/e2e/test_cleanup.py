@@ -295,6 +295,7 @@ def test_who_may_not_use_the_schema_is_told_so_by_check_and_by_the_command(empty
     config = stage.new_relay(changes).config_file
     grant = f"""GRANT USAGE ON SCHEMA "Sales" TO {role};
 GRANT SELECT, DELETE ON "Sales".outbox TO {role};
+GRANT USAGE ON SCHEMA walpost TO {role};
 GRANT SELECT, INSERT, UPDATE ON walpost.cleanup_floor TO {role};"""
     try:
         found = json.loads(run_command("check", "--json", "-c", config).stdout)

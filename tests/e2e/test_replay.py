@@ -384,6 +384,13 @@ def test_what_is_wrong_is_told_and_changes_nothing(delivered, wrong):
     assert delivered.sql("SELECT count(*) FROM walpost.replay") == [(0,)] and _again(delivered) == []
 
 
+@pytest.mark.parametrize("count, names", [(2, "(public.outbox, public.a1, public.a2)"), (60, ", public.a9, ")])
+def test_of_several_outboxes_those_to_choose_from_are_named(delivered, count, names):
+    done = _replay(delivered, "--id", "1", changes={f"outbox.a{i}.table": f"public.a{i}" for i in range(1, count + 1)})
+    assert done.returncode == 2 and names in done.stderr and done.stderr.count("public.a1,") == 1, done.stderr
+    assert (", ...)" in done.stderr) == (count > 2)
+
+
 MEMBERS = {"outbox.column.key": "payload->>n", "outbox.column.type": "payload->>n",
            "outbox.column.payload": "payload->n"}
 

@@ -49,7 +49,7 @@ struct wp_import_properties {
 	size_t count;
 	size_t capacity;
 	struct wp_buffer texts; /* all names and values; never moves */
-	struct wp_import_further further[WP_IMPORT_FURTHER_MAX]; /* the first of them */
+	struct wp_import_further further[WP_IMPORT_FURTHER_MAX]; /* the first, if there are more */
 	size_t further_count;
 	const char *form; /* in words, constant; NULL: .properties, of Connect or of the Server */
 };

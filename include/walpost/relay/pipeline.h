@@ -59,18 +59,18 @@ struct wp_pipeline_counts {
 struct wp_taken {
 	bool keepalive;
 	bool reply_requested;
-	bool event;		/* a record went to the sink */
-	bool rare;		/* one of these is so, or a mark was read: */
-	bool dead_letter;	/* and that was a dead letter: wp_pipeline_reason() */
-	bool parked_before;	/* an event that is in walpost.parked */
-	bool parked;		/* one went there, */
-	bool parked_first;	/* as the first of its aggregate: wp_pipeline_reason() */
-	bool refused_message;	/* one that was not transactional */
-	bool ignored_message;	/* the first of a prefix that is not ours, with the error */
-	bool reissue_elsewhere; /* likewise */
-	bool refused_reissue;	/* with the error, though it was taken */
+	bool event;			 /* a record went to the sink */
+	bool rare;			 /* one of these is so, or a mark was read: */
+	bool dead_letter;		 /* and that was a dead letter: wp_pipeline_reason() */
+	bool parked_before;		 /* an event that is in walpost.parked */
+	bool parked;			 /* one went there, */
+	bool parked_first;		 /* as the first of its aggregate: wp_pipeline_reason() */
+	bool refused_message;		 /* one that was not transactional */
+	bool reissue_elsewhere;		 /* likewise */
+	bool refused_reissue;		 /* with the error, though it was taken */
 	const struct wp_outbox *updated; /* whose row was updated; NULL: none */
 	struct wp_span drain;		 /* a mark of `walpost drain`: its number; else null */
+	struct wp_span ignored;		 /* prefix of a message that is not ours; else null */
 	wp_lsn wal_end;
 };
 
