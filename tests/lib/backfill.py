@@ -34,6 +34,16 @@ def done(ran):
     return ran.stdout
 
 
+def complaints(ran):
+    """What it says on standard error, but for the transactions that a slot's creation waits for: they may be another
+    test's."""
+    lines, waits = [], False
+    for line in ran.stderr.splitlines(keepends=True):
+        waits = line.startswith("slot creation waits for ") or (waits and line.startswith("  "))
+        lines += [] if waits else [line]
+    return "".join(lines)
+
+
 def refused(ran):
     assert ran.returncode != 0, ran.stdout
     return ran.stderr
