@@ -29,6 +29,13 @@ bool wp_span_begins(struct wp_span s, const char *start)
 	return s.size >= size && (size == 0 || memcmp(s.data, start, size) == 0);
 }
 
+bool wp_span_ends(struct wp_span s, const char *end)
+{
+	size_t size = strlen(end);
+
+	return s.size >= size && (size == 0 || memcmp(s.data + s.size - size, end, size) == 0);
+}
+
 bool wp_span_has(struct wp_span s, const char *part)
 {
 	size_t size = strlen(part);

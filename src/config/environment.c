@@ -20,14 +20,6 @@
 #define VARIABLE_SIZE 512
 #define WHERE_SIZE (VARIABLE_SIZE + 1024)
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t size = strlen(text);
-	size_t end_size = strlen(end);
-
-	return size > end_size && strcmp(text + size - end_size, end) == 0;
-}
-
 /* NULL: it is a property of Kafka, or nothing. */
 static const struct wp_option *option_of(const char *variable)
 {
@@ -158,7 +150,7 @@ static enum wp_rc put_variable(struct wp_config *config, const char *variable, c
 	char where[WHERE_SIZE];
 	struct wp_setting setting = { .key = key, .value = value, .where = where };
 
-	if (ends_with(variable, FILE_SUFFIX) && option_of(variable) == NULL) {
+	if (wp_span_ends(wp_span_of(variable), FILE_SUFFIX) && option_of(variable) == NULL) {
 		(void)snprintf(plain, sizeof(plain), "%.*s",
 			       (int)(strlen(variable) - strlen(FILE_SUFFIX)), variable);
 		if (key_of(plain, key)) {

@@ -54,11 +54,7 @@ static bool has_text(const struct finder *f, const struct wp_import_node *node, 
 /* application.properties: and below it the file. */
 static bool is_file(const struct wp_import_node *node)
 {
-	static const char end[] = ".properties";
-	size_t size = node->name == NULL ? 0 : strlen(node->name);
-
-	return node->text != NULL && size >= strlen(end) &&
-	       strcmp(node->name + size - strlen(end), end) == 0 &&
+	return node->text != NULL && wp_span_ends(wp_span_of(node->name), ".properties") &&
 	       strstr(node->text, "connector.class") != NULL;
 }
 

@@ -112,10 +112,7 @@ static bool find_default(const char *reference, bool needs_hyphen, struct wp_spa
 /* What everybody means in a replacement: the group of the standard expression. */
 static bool is_group(const char *key, const char *value)
 {
-	static const char end[] = ".route.topic.replacement";
-	size_t size = strlen(key);
-
-	return size > strlen(end) && strcmp(key + size - strlen(end), end) == 0 &&
+	return wp_import_ends(key, ".route.topic.replacement") &&
 	       wp_import_begins(value, "${routedByValue}");
 }
 

@@ -7,13 +7,6 @@
 
 #include "translate.h"
 
-static bool ends(const char *text, const char *end)
-{
-	size_t size = strlen(text);
-
-	return size >= strlen(end) && strcmp(text + size - strlen(end), end) == 0;
-}
-
 static bool is_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
@@ -144,9 +137,10 @@ static bool is_in_text(const char *value)
 
 bool wp_import_has_placeholder(const char *key, const char *value)
 {
-	if (ends(key, ".replacement"))
+	if (wp_import_ends(key, ".replacement"))
 		return is_in_replacement(value);
-	if (ends(key, ".regex") || ends(key, ".pattern") || ends(key, ".list"))
+	if (wp_import_ends(key, ".regex") || wp_import_ends(key, ".pattern") ||
+	    wp_import_ends(key, ".list"))
 		return is_in_expression(value);
 	return is_in_text(value);
 }

@@ -45,6 +45,9 @@ enum wp_rc wp_import_read_java(struct wp_span text, unsigned line, struct wp_imp
 enum wp_rc wp_import_read_variables(struct wp_span text, struct wp_import_properties *p,
 				    struct wp_error *error) WP_MUST_CHECK;
 
+/* The beginning of an option of Java's in it that sets a property; NULL: there is none, or no text. */
+const char *wp_import_java_option(struct wp_span text);
+
 struct wp_import_tree;
 /* The connector that a tree holds; nothing is added if it holds none. WP_CONFIG: more than one. */
 enum wp_rc wp_import_take_connector(struct wp_import_tree *tree, struct wp_import_properties *p,

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "read.h"
 #include "translate.h"
 
 enum when {
@@ -213,13 +214,6 @@ static const struct rule rules[] = {
 	{ WP_IMPORT_OUTSIDE, "quarkus.*", NEVER, NULL, "it belongs to Quarkus" },
 };
 
-static bool ends(const char *text, const char *end)
-{
-	size_t size = strlen(text);
-
-	return size >= strlen(end) && strcmp(text + size - strlen(end), end) == 0;
-}
-
 static bool matches(const struct rule *rule, const struct wp_import_item *item)
 {
 	const char *star = strchr(rule->key, '*');
@@ -229,7 +223,8 @@ static bool matches(const struct rule *rule, const struct wp_import_item *item)
 		return false;
 	if (star == NULL)
 		return strcmp(item->key, rule->key) == 0;
-	return strncmp(item->key, rule->key, size) == 0 && ends(item->key + size, star + 1);
+	return strncmp(item->key, rule->key, size) == 0 &&
+	       wp_import_ends(item->key + size, star + 1);
 }
 
 /* One of those divided by |; an empty one is what is not set. */
@@ -309,15 +304,16 @@ static void say_option(struct wp_translation *t, struct wp_import_item *item)
 	const struct wp_import_item *list = wp_import_find(t, C, "transforms");
 
 	item->any_value = true;
-	item->concealed = !ends(item->key, ".type") && !ends(item->key, ".predicate") &&
-			  !ends(item->key, ".negate");
+	item->concealed = !wp_import_ends(item->key, ".type") &&
+			  !wp_import_ends(item->key, ".predicate") &&
+			  !wp_import_ends(item->key, ".negate");
 	if (list != NULL && list->elsewhere)
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 			      "it depends on transforms, whose value is defined elsewhere");
 	else if (!is_named_in(t, "transforms", name))
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 			      "no transform of this name is in use");
-	else if (ends(item->key, ".predicate") || ends(item->key, ".negate"))
+	else if (wp_import_ends(item->key, ".predicate") || wp_import_ends(item->key, ".negate"))
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED, "%s", predicate);
 	else if (is_routers(t, name) && strstr(name, "table.fields.additional.") == NULL)
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
@@ -341,11 +337,8 @@ static bool has_options(const struct wp_import_item *item)
 
 static void say_options(struct wp_translation *t, struct wp_import_item *item)
 {
-	bool sets = strstr(item->value, "-Ddebezium.") != NULL ||
-		    strstr(item->value, "-Dquarkus.") != NULL ||
-		    strstr(item->value, "-Dsmallrye.") != NULL;
-
-	if (sets || item->elsewhere || item->has_default)
+	if (wp_import_java_option(wp_span_of(item->value)) != NULL || item->elsewhere ||
+	    item->has_default)
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_CHECK,
 			      "options that begin with -Ddebezium. take precedence over this file, "
 			      "and walpost does not read them: add them to the file as properties");
@@ -425,9 +418,10 @@ static void say_rule(struct wp_translation *t, const struct rule *rule, struct w
 					 : matters(t, rule, item) ? WP_IMPORT_UNSUPPORTED
 								  : WP_IMPORT_DROPPED;
 
-	item->concealed = is_family(rule) ||
-			  (rule->error == predicate && !ends(item->key, ".type") &&
-			   !ends(item->key, ".pattern") && strcmp(item->key, "predicates") != 0);
+	item->concealed =
+		is_family(rule) ||
+		(rule->error == predicate && !wp_import_ends(item->key, ".type") &&
+		 !wp_import_ends(item->key, ".pattern") && strcmp(item->key, "predicates") != 0);
 	item->any_value = rule->when == ALWAYS;
 	if (is_sink_type(rule) && item->elsewhere) {
 		wp_import_say(t, "kafka", item, WP_IMPORT_TRANSLATED, NULL);

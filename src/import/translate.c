@@ -85,6 +85,11 @@ bool wp_import_begins(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
+bool wp_import_ends(const char *text, const char *end)
+{
+	return wp_span_ends(wp_span_of(text), end);
+}
+
 /* Within a class Java takes a [ for a further one, joined to it; PCRE2 for itself. */
 static bool has_class_within(const char *regex)
 {

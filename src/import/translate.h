@@ -167,6 +167,7 @@ bool wp_import_next(const char **at, char word[WP_IMPORT_WORD_SIZE]);
 /* An expression that Java and PCRE2 both take, each for something else. */
 bool wp_import_is_of_java(const char *regex);
 bool wp_import_begins(const char *text, const char *start);
+bool wp_import_ends(const char *text, const char *end);
 /* The last part of a Java class's name. */
 const char *wp_import_class(const char *name);
 /*

@@ -210,6 +210,16 @@ static enum wp_rc judge(struct wp_import_taker *t, const struct wp_import_proper
 	return WP_OK;
 }
 
+const char *wp_import_java_option(struct wp_span text)
+{
+	static const char *const options[] = { "-Ddebezium.", "-Dquarkus.", "-Dsmallrye." };
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (wp_span_has(text, options[i]))
+			return options[i];
+	return NULL;
+}
+
 enum wp_rc wp_import_take_variable(struct wp_import_taker *t, struct wp_span variable,
 				   struct wp_span value, unsigned line, unsigned block)
 {
@@ -219,9 +229,8 @@ enum wp_rc wp_import_take_variable(struct wp_import_taker *t, struct wp_span var
 	char *name;
 
 	/* Options that set no property are not told of: most are about memory. */
-	if (is_of_java(variable) && !wp_span_is_null(value) && !wp_span_has(value, "-Ddebezium.") &&
-	    !wp_span_has(value, "-Dquarkus.") && !wp_span_has(value, "-Dsmallrye.") &&
-	    !wp_span_has(value, "$"))
+	if (is_of_java(variable) && !wp_span_is_null(value) &&
+	    wp_import_java_option(value) == NULL && !wp_span_has(value, "$"))
 		return WP_OK;
 	if (wp_span_is_null(value))
 		value = wp_span_of(ELSEWHERE);

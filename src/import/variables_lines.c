@@ -7,6 +7,7 @@
 #include "variables.h"
 
 #define JOINED "--env="
+#define FILE_OF_VARIABLES "--env-file"
 
 struct lines {
 	struct wp_import_taker *taker;
@@ -165,16 +166,14 @@ static void take_mount(struct lines *l, const char *word, unsigned line)
 
 static enum wp_rc take_option(struct lines *l, const char *word, unsigned line, enum way *way)
 {
-	static const char *const files[] = { "--env-file", "-Ddebezium.", "-Dquarkus.",
-					     "-Dsmallrye." };
+	const char *option = wp_import_java_option(wp_span_of(word));
 
 	*way = OPTIONS;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if (strncmp(word, files[i], strlen(files[i])) == 0) {
-			wp_import_take_further(l->taker, files[i], line);
-			return WP_OK;
-		}
-	if (strcmp(word, "-e") == 0 || strcmp(word, "--env") == 0)
+	if (option != NULL && strncmp(word, option, strlen(option)) == 0)
+		wp_import_take_further(l->taker, option, line);
+	else if (strncmp(word, FILE_OF_VARIABLES, strlen(FILE_OF_VARIABLES)) == 0)
+		wp_import_take_further(l->taker, FILE_OF_VARIABLES, line);
+	else if (strcmp(word, "-e") == 0 || strcmp(word, "--env") == 0)
 		*way = GIVEN;
 	else if (strcmp(word, "-v") == 0 || strcmp(word, "--volume") == 0 ||
 		 strcmp(word, "--mount") == 0)

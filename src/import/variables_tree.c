@@ -151,22 +151,15 @@ static void take_mounts(struct wp_import_taker *t, const char *what,
 	}
 }
 
-static bool sets_properties(const char *text)
-{
-	return text != NULL &&
-	       (strstr(text, "-Ddebezium.") != NULL || strstr(text, "-Dquarkus.") != NULL ||
-		strstr(text, "-Dsmallrye.") != NULL);
-}
-
 /* A command as one text, or as a list. */
 static void take_command(struct wp_import_taker *t, const char *name,
 			 const struct wp_import_node *command)
 {
-	bool found = sets_properties(command->text);
+	bool found = wp_import_java_option(wp_span_of(command->text)) != NULL;
 
 	for (wp_import_node_index i = command->first; i != WP_IMPORT_NO_NODE;
 	     i = t->tree->nodes[i].next)
-		found = found || sets_properties(t->tree->nodes[i].text);
+		found = found || wp_import_java_option(wp_span_of(t->tree->nodes[i].text)) != NULL;
 	if (found)
 		wp_import_take_further(t, name, command->line);
 }

@@ -124,13 +124,6 @@ static const char *own_name(const struct wp_import_item *item)
 	return wp_import_begins(item->name, server) ? item->name + strlen(server) : item->name;
 }
 
-static bool ends(const char *text, const char *end)
-{
-	size_t size = strlen(text);
-
-	return size >= strlen(end) && strcmp(text + size - strlen(end), end) == 0;
-}
-
 /* What about it is old; NULL: nothing. */
 static const char *old_sign(const struct wp_import_item *item)
 {
@@ -142,9 +135,10 @@ static const char *old_sign(const struct wp_import_item *item)
 	if (wp_import_begins(name, "database.history."))
 		return "database.history";
 	for (size_t i = 0; i < sizeof(old_options) / sizeof(old_options[0]); i++)
-		if (wp_import_begins(item->key, "transforms.") && ends(item->key, old_options[i]))
+		if (wp_import_begins(item->key, "transforms.") &&
+		    wp_import_ends(item->key, old_options[i]))
 			return old_options[i] + 1;
-	return ends(item->key, ".converter") && wp_import_is(item->value, OLD_CONVERTER)
+	return wp_import_ends(item->key, ".converter") && wp_import_is(item->value, OLD_CONVERTER)
 		       ? OLD_CONVERTER
 		       : NULL;
 }

@@ -24,8 +24,9 @@ static inline bool wp_span_is_null(struct wp_span s)
 /* Bytes and size alike; null equals null only. */
 bool wp_span_equal(struct wp_span a, struct wp_span b);
 bool wp_span_is(struct wp_span s, const char *text);
-/* Each run, null as well, begins with an empty `start` and has an empty `part`. */
+/* Each run, null as well, begins and ends with an empty text and has an empty `part`. */
 bool wp_span_begins(struct wp_span s, const char *start);
+bool wp_span_ends(struct wp_span s, const char *end);
 bool wp_span_has(struct wp_span s, const char *part);
 /* What follows the first `size` bytes; there are as many. */
 static inline struct wp_span wp_span_after(struct wp_span s, size_t size)

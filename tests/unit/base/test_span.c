@@ -38,7 +38,7 @@ static void equal_means_same_size_and_same_bytes(void **state)
 	CHECK(!wp_span_is(with_nul, "a"));
 }
 
-static void a_beginning_and_a_part_are_found_up_to_the_last_byte(void **state)
+static void a_beginning_an_end_and_a_part_are_found_to_the_last_byte(void **state)
 {
 	struct wp_span with_nul = { .data = (const uint8_t *)"a\0bc", .size = 4 };
 
@@ -46,11 +46,15 @@ static void a_beginning_and_a_part_are_found_up_to_the_last_byte(void **state)
 	CHECK(wp_span_begins(wp_span_of("abc"), "abc"));
 	CHECK(!wp_span_begins(wp_span_of("abc"), "abcd"));
 	CHECK(!wp_span_begins(wp_span_of("abc"), "b"));
+	CHECK(wp_span_ends(with_nul, "bc") && !wp_span_ends(with_nul, "a"));
+	CHECK(wp_span_ends(wp_span_of("abc"), "abc"));
+	CHECK(!wp_span_ends(wp_span_of("abc"), "zabc"));
 	CHECK(wp_span_has(with_nul, "bc"));
 	CHECK(!wp_span_has(with_nul, "cb"));
 	CHECK(!wp_span_has((struct wp_span){ with_nul.data, 3 }, "bc"));
 	CHECK(!wp_span_has(wp_span_of("ab"), "abc"));
-	CHECK(wp_span_begins(null_span, "") && wp_span_has(null_span, ""));
+	CHECK(wp_span_begins(null_span, "") && wp_span_ends(null_span, ""));
+	CHECK(wp_span_has(null_span, "") && !wp_span_ends(null_span, "a"));
 	CHECK(!wp_span_begins(null_span, "a") && !wp_span_has(null_span, "a"));
 	CHECK(wp_span_is(wp_span_after(wp_span_of("abc"), 1), "bc"));
 	CHECK(wp_span_is(wp_span_after(wp_span_of("abc"), 3), ""));
@@ -60,5 +64,5 @@ int main(void)
 {
 	return RUN(PLAIN(a_null_text_gives_a_null_span), PLAIN(an_empty_text_is_empty_and_not_null),
 		   PLAIN(null_equals_null_only), PLAIN(equal_means_same_size_and_same_bytes),
-		   PLAIN(a_beginning_and_a_part_are_found_up_to_the_last_byte));
+		   PLAIN(a_beginning_an_end_and_a_part_are_found_to_the_last_byte));
 }
