@@ -191,7 +191,8 @@ static bool is_at_rest(const struct wp_relay *r, struct wp_now now)
 		return is_empty || reports_no_more(r, now);
 	case WP_DRAINING: /* what waits for its topic, or for an answer about it, comes again */
 		is_empty = is_empty || v->in_flight == v->queued;
-		return !parks(r, is_empty) && is_empty && r->checkpoint.held_ms == 0;
+		return (r->stop.sink_lost || (!parks(r, is_empty) && is_empty)) &&
+		       r->checkpoint.held_ms == 0;
 	default:
 		return false;
 	}

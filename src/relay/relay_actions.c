@@ -301,8 +301,22 @@ static enum wp_machine_event move(struct wp_relay *r, enum wp_machine_event even
 	return next;
 }
 
+/*
+ * The last status says what is confirmed, and may not before the row names us: without a sink there
+ * is nothing else to wait for, but for that there is.
+ */
+static bool is_put_off(struct wp_relay *r, enum wp_machine_event event)
+{
+	if (event != WP_SINK_ERROR || r->machine.state != WP_DRAINING || r->checkpoint.held_ms == 0)
+		return false;
+	r->stop.sink_lost = true;
+	return true;
+}
+
 void wp_relay_handle(struct wp_relay *r, enum wp_machine_event event, struct wp_now now)
 {
+	if (is_put_off(r, event))
+		return;
 	/* What an action brings about comes after all of its list, and never from within. */
 	while (event != WP_NO_EVENT)
 		event = move(r, event, now);
@@ -311,7 +325,8 @@ void wp_relay_handle(struct wp_relay *r, enum wp_machine_event event, struct wp_
 void wp_relay_rewind(struct wp_relay *r, struct wp_now now)
 {
 	wp_ledger_lose(&r->ledger);
-	if (r->machine.state == WP_REWINDING || r->machine.state == WP_REBUILDING)
+	if (r->machine.state == WP_REWINDING || r->machine.state == WP_REBUILDING ||
+	    r->stop.sink_lost)
 		return;
 	r->retry.rewinds++;
 	wp_relay_handle(r, WP_SINK_ERROR, now);

@@ -452,7 +452,7 @@ static void watch_reach(struct wp_relay *r, const struct wp_sink_view *v, struct
 /* It will confirm nothing more: no draining. Who asked for a stop gets it, with what is confirmed. */
 static void leave_failed(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
-	if (r->machine.state == WP_FINISHING)
+	if (r->machine.state == WP_FINISHING || r->stop.sink_lost)
 		return;
 	if (!r->stop.asked)
 		wp_relay_halt(r, wp_relay_exit_code_of(v->reaction), "sink_failed", &v->error, now);
@@ -469,7 +469,7 @@ static void leave_failed(struct wp_relay *r, const struct wp_sink_view *v, struc
 static void leave_broken(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
 	if (r->machine.state == WP_REWINDING || r->machine.state == WP_REBUILDING ||
-	    r->machine.state == WP_FINISHING)
+	    r->machine.state == WP_FINISHING || r->stop.sink_lost)
 		return;
 	int64_t broken_ms = wp_sink_watch_broken_for(&r->sink, now.ms);
 	bool one_alone = v->in_flight > 0 && r->isolation.one_in_flight && r->isolation.alone != 0;
@@ -506,7 +506,7 @@ static int64_t broken_due(const struct wp_relay *r)
 	if (r->machine.state == WP_REWINDING)
 		return r->machine.entered_ms + WP_SINK_BROKEN_MS;
 	if (r->machine.state >= WP_FINISHING || r->machine.state == WP_REBUILDING ||
-	    r->sink.broken_ms == INT64_MAX)
+	    r->stop.sink_lost || r->sink.broken_ms == INT64_MAX)
 		return INT64_MAX;
 	return r->sink.broken_ms + WP_SINK_BROKEN_MS;
 }

@@ -361,6 +361,45 @@ static void the_slot_is_not_moved_before_the_row_names_us(void **state)
 	CHECK_EQ(b->source.status.flush, 0x2008);
 }
 
+/* Else the events that Kafka has confirmed would all come again. */
+static void a_sink_that_fails_before_the_row_names_us_is_left_when_the_slot_may_move(void **state)
+{
+	b->source.view.unclaimed = true;
+	stream();
+	one_event(0x2000, "1");
+	confirm_last();
+	one_event(0x3000, "2");
+	b->sink.view.state = WP_SINK_FAILED;
+	b->sink.view.reaction = WP_REACT_STOP_HUMAN;
+	step();
+	live(1000);
+	CHECK_STATE("draining");
+	CHECK_EQ(b->source.status.flush, 0);
+	b->source.view.unclaimed = false;
+	step();
+	CHECK_STATE("finishing");
+	CHECK_EQ(b->source.status.flush, 0x2008);
+}
+
+static void a_sink_that_breaks_then_is_told_of_once(void **state)
+{
+	b->source.view.unclaimed = true;
+	stream();
+	one_event(0x2000, "1");
+	wp_relay_stop(b->relay, now());
+	step();
+	b->sink.view.state = WP_SINK_BROKEN;
+	live(2000);
+	CHECK(noted("sink_broken"));
+	b->events[0] = '\0';
+	live(2000);
+	CHECK_STATE("draining");
+	CHECK(!noted("sink_broken"));
+	b->source.view.unclaimed = false;
+	step();
+	CHECK_STATE("finishing");
+}
+
 static void a_row_that_cannot_be_written_is_not_waited_for_for_ever(void **state)
 {
 	b->source.view.unclaimed = true;
@@ -1122,6 +1161,8 @@ int main(void)
 		   TEST(who_writes_the_row_is_a_relay_whatever_its_name),
 		   TEST(the_slot_is_not_moved_unnamed_by_a_relay_that_stops_either),
 		   TEST(the_slot_is_not_moved_before_the_row_names_us),
+		   TEST(a_sink_that_fails_before_the_row_names_us_is_left_when_the_slot_may_move),
+		   TEST(a_sink_that_breaks_then_is_told_of_once),
 		   TEST(a_row_that_cannot_be_written_is_not_waited_for_for_ever),
 		   TEST(what_is_not_claimed_yet_is_written_at_once),
 		   TEST(a_checkpoint_that_cannot_be_kept_true_is_not_believed),
