@@ -2,8 +2,9 @@
 #include <strings.h>
 
 #include "shape_parts.h"
+#include "walpost/base/java_properties.h"
 #include "walpost/envelope/cloudevent.h"
-#include "walpost/outbox/properties.h"
+#include "walpost/outbox/json_headers.h"
 
 /* 0: unknown. */
 static unsigned standard_header(const char *name, size_t size)
@@ -210,8 +211,8 @@ static struct wp_header *find_header(struct wp_shape *s, size_t first, struct wp
 }
 
 /* Of a name that stands twice the last value counts, in the place of the first. */
-static enum wp_rc add_property(struct wp_shape *s, size_t first, const struct wp_property *property,
-			       struct wp_error *error)
+static enum wp_rc add_property(struct wp_shape *s, size_t first,
+			       const struct wp_java_property *property, struct wp_error *error)
 {
 	struct wp_header *same = find_header(s, first, property->name);
 
@@ -221,23 +222,39 @@ static enum wp_rc add_property(struct wp_shape *s, size_t first, const struct wp
 	return WP_OK;
 }
 
+#define NO_PROPERTIES "it is no java.util.Properties text: "
+#define STORE "; write it with java.util.Properties.store(), or set it to NULL"
+
+static enum wp_rc refuse_properties(const struct wp_java_properties *p, struct wp_error *error)
+{
+	if (p->fault == WP_JAVA_NO_DIGIT)
+		return wp_error_set(error, WP_DATA,
+				    NO_PROPERTIES "\\u lacks a hexadecimal digit" STORE);
+	return wp_error_set(error, WP_DATA, NO_PROPERTIES "\\u%04X is half of a character" STORE,
+			    p->half);
+}
+
 /* Up to what is no property: from there on nobody knows where one begins. */
 static void add_properties(struct wp_shape *s, struct wp_span text, struct faults *f)
 {
-	struct wp_properties walk;
-	struct wp_property property = { 0 };
+	struct wp_java_properties walk;
+	struct wp_java_property property = { 0 };
 	struct wp_error inner;
 	size_t first = s->header_count;
-	enum wp_rc rc = wp_properties_init(&walk, text, &s->names, &inner);
+	enum wp_rc rc = wp_java_properties_init(&walk, text, &s->names);
 
-	while (rc == WP_OK) {
-		rc = wp_properties_next(&walk, &property, &inner);
-		if (rc == WP_OK && wp_span_is_null(property.name))
-			return;
-		if (rc == WP_OK)
-			take(f, add_property(s, first, &property, &inner), &inner);
+	if (rc != WP_OK) {
+		wp_error_set(&inner, rc, "no room for a java.util.Properties text of %zu bytes",
+			     text.size);
+		take(f, rc, &inner);
+		return;
 	}
-	take(f, rc, &inner);
+	while (wp_java_properties_next(&walk, &property) == WP_OK) {
+		if (wp_span_is_null(property.name))
+			return;
+		take(f, add_property(s, first, &property, &inner), &inner);
+	}
+	take(f, refuse_properties(&walk, &inner), &inner);
 }
 
 static void add_json(struct wp_shape *s, struct wp_span text, struct faults *f)

@@ -3,8 +3,9 @@
  * ends; what it gives does not move and is UTF-8 where the text is.
  */
 #include "fuzz.h"
+#include "walpost/base/java_properties.h"
 #include "walpost/base/utf8.h"
-#include "walpost/outbox/properties.h"
+#include "walpost/outbox/json_headers.h"
 
 static struct wp_buffer buffer;
 
@@ -15,23 +16,22 @@ static void need_good(struct wp_span name, struct wp_span value, bool utf8)
 
 static void try_properties(struct wp_span text)
 {
-	struct wp_properties p;
-	struct wp_property found;
-	struct wp_error error = { 0 };
+	struct wp_java_properties p;
+	struct wp_java_property found;
 	bool utf8 = wp_utf8_is_valid(text);
 	enum wp_rc rc;
 
 	wp_buffer_reset(&buffer);
-	NEED(wp_properties_init(&p, text, &buffer, &error) == WP_OK);
+	NEED(wp_java_properties_init(&p, text, &buffer) == WP_OK);
 	const uint8_t *first = buffer.data;
 	for (size_t count = 0;; count++) {
-		rc = wp_properties_next(&p, &found, &error);
+		rc = wp_java_properties_next(&p, &found);
 		if (rc != WP_OK || wp_span_is_null(found.name))
 			break;
 		NEED(count < text.size);
 		need_good(found.name, found.value, utf8);
 	}
-	NEED(rc == WP_OK || (rc == WP_DATA && error.text[0] != '\0'));
+	NEED(rc == WP_OK || rc == WP_DATA);
 	NEED(buffer.data == first && buffer.size <= text.size);
 }
 

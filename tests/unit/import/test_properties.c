@@ -71,6 +71,8 @@ static void a_line_goes_on_behind_a_backslash(void **state)
 {
 	one_is("a=b,\\\n   c,\\\r\n\td", "a", "b,c,d");
 	one_is("a\\\n  b=c", "ab", "c");
+	one_is("a=\\u00\\\n41", "a", "A");
+	one_is("\\\n\n# x\na=b", "a", "b");
 	one_is("a=b\\\\\n", "a", "b\\");
 	one_is("a=b\\\n", "a", "b");
 }

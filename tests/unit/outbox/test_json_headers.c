@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "walpost/outbox/properties.h"
+#include "walpost/outbox/json_headers.h"
 
 static struct wp_buffer buffer;
 static struct wp_json_headers headers;

@@ -1,11 +1,10 @@
 #include "support/check.h"
-#include "walpost/outbox/properties.h"
+#include "walpost/base/java_properties.h"
 
 /* What java.util.Properties.load() of Java 17 was seen to make of the same texts. */
 
 static struct wp_buffer buffer;
-static struct wp_properties properties;
-static struct wp_error error;
+static struct wp_java_properties properties;
 
 static int set_up(void **state)
 {
@@ -22,24 +21,24 @@ static int tear_down(void **state)
 static void begin(const char *text)
 {
 	wp_buffer_reset(&buffer);
-	CHECK_EQ(wp_properties_init(&properties, wp_span_of(text), &buffer, &error), WP_OK);
+	CHECK_EQ(wp_java_properties_init(&properties, wp_span_of(text), &buffer), WP_OK);
 }
 
 static void next_is(const char *name, const char *value)
 {
-	struct wp_property found;
+	struct wp_java_property found;
 
-	CHECK_EQ(wp_properties_next(&properties, &found, &error), WP_OK);
+	CHECK_EQ(wp_java_properties_next(&properties, &found), WP_OK);
 	CHECK_SPAN(found.name, name);
 	CHECK_SPAN(found.value, value);
 }
 
 static void that_is_all(void)
 {
-	struct wp_property found;
+	struct wp_java_property found;
 
 	for (int i = 0; i < 2; i++) {
-		CHECK_EQ(wp_properties_next(&properties, &found, &error), WP_OK);
+		CHECK_EQ(wp_java_properties_next(&properties, &found), WP_OK);
 		CHECK(wp_span_is_null(found.name));
 		CHECK(wp_span_is_null(found.value));
 	}
@@ -58,13 +57,13 @@ static void holds_none(const char *text)
 	that_is_all();
 }
 
-static void refuses(const char *text, const char *sentence)
+static void refuses(const char *text, enum wp_java_fault fault)
 {
-	struct wp_property found;
+	struct wp_java_property found;
 
 	begin(text);
-	CHECK_EQ(wp_properties_next(&properties, &found, &error), WP_DATA);
-	CHECK_HAS(error.text, sentence);
+	CHECK_EQ(wp_java_properties_next(&properties, &found), WP_DATA);
+	CHECK_EQ(properties.fault, fault);
 }
 
 static void a_trace_context_is_read(void **state)
@@ -125,6 +124,19 @@ static void a_backslash_joins_lines(void **state)
 	that_is_all();
 }
 
+static void a_property_has_the_line_that_its_name_begins_in(void **state)
+{
+	struct wp_java_property found;
+
+	begin("# a\n\n\\\n a\\\r\n b = \\\r c\r\nb=\\u00\\\nZ");
+	CHECK_EQ(wp_java_properties_next(&properties, &found), WP_OK);
+	CHECK_SPAN(found.name, "ab");
+	CHECK_SPAN(found.value, "c");
+	CHECK_EQ(found.line, 4);
+	CHECK_EQ(wp_java_properties_next(&properties, &found), WP_DATA);
+	CHECK_EQ(properties.line, 8);
+}
+
 static void escapes_stand_for_characters(void **state)
 {
 	is_one("a=\\t\\n\\r\\f\\b\\\\\\\"\\'\\x", "a", "\t\n\r\fb\\\"'x");
@@ -136,28 +148,32 @@ static void escapes_stand_for_characters(void **state)
 
 static void a_malformed_escape_is_refused(void **state)
 {
-	refuses("a=\\u", "lacks a hexadecimal digit");
-	refuses("a=\\u12", "lacks a hexadecimal digit");
-	refuses("a\\u12G4=b", "lacks a hexadecimal digit");
-	refuses("a=\\ud83d\\u12", "lacks a hexadecimal digit");
+	refuses("a=\\u", WP_JAVA_NO_DIGIT);
+	refuses("a=\\u12", WP_JAVA_NO_DIGIT);
+	refuses("a\\u12G4=b", WP_JAVA_NO_DIGIT);
+	refuses("a=\\ud83d\\u12", WP_JAVA_NO_DIGIT);
 }
 
 static void half_of_a_pair_is_refused(void **state)
 {
-	refuses("a=\\ud83d", "\\uD83D is half of a character");
-	refuses("a=\\ude00b", "\\uDE00 is half of a character");
-	refuses("a=\\ud83d\\u0041", "\\uD83D is half of a character");
-	refuses("a=\\ud83d\\n", "\\uD83D is half of a character");
+	refuses("a=\\ud83d", WP_JAVA_HALF);
+	CHECK_EQ(properties.half, 0xD83D);
+	refuses("a=\\ude00b", WP_JAVA_HALF);
+	CHECK_EQ(properties.half, 0xDE00);
+	refuses("a=\\ud83d\\u0041", WP_JAVA_HALF);
+	CHECK_EQ(properties.half, 0xD83D);
+	refuses("a=\\ud83d\\n", WP_JAVA_HALF);
+	CHECK_EQ(properties.half, 0xD83D);
 }
 
 static void what_was_given_does_not_move(void **state)
 {
-	struct wp_property first, second;
+	struct wp_java_property first, second;
 
 	wp_buffer_init(&buffer, 33);
 	begin("aaaaaaaaaa=1\nbbbbbbbbbbbbbb=\\u20");
-	CHECK_EQ(wp_properties_next(&properties, &first, &error), WP_OK);
-	CHECK_EQ(wp_properties_next(&properties, &second, &error), WP_DATA);
+	CHECK_EQ(wp_java_properties_next(&properties, &first), WP_OK);
+	CHECK_EQ(wp_java_properties_next(&properties, &second), WP_DATA);
 	CHECK_SPAN(first.name, "aaaaaaaaaa");
 	CHECK_SPAN(first.value, "1");
 }
@@ -167,9 +183,8 @@ static void a_text_above_the_buffers_limit_is_refused(void **state)
 	struct wp_buffer small;
 
 	wp_buffer_init(&small, 4);
-	CHECK_EQ(wp_properties_init(&properties, wp_span_of("a=b"), &small, &error), WP_OK);
-	CHECK_EQ(wp_properties_init(&properties, wp_span_of("a=bc"), &small, &error), WP_FULL);
-	CHECK_HAS(error.text, "no room for a java.util.Properties text of 4 bytes");
+	CHECK_EQ(wp_java_properties_init(&properties, wp_span_of("a=b"), &small), WP_OK);
+	CHECK_EQ(wp_java_properties_init(&properties, wp_span_of("a=bc"), &small), WP_FULL);
 	wp_buffer_release(&small);
 }
 
@@ -178,6 +193,7 @@ int main(void)
 	return RUN(TEST(a_trace_context_is_read), TEST(comments_and_blank_lines_are_passed_over),
 		   TEST(a_name_ends_at_the_first_separator),
 		   TEST(names_come_in_their_order_and_twice), TEST(a_backslash_joins_lines),
+		   TEST(a_property_has_the_line_that_its_name_begins_in),
 		   TEST(escapes_stand_for_characters), TEST(a_malformed_escape_is_refused),
 		   TEST(half_of_a_pair_is_refused), TEST(what_was_given_does_not_move),
 		   TEST(a_text_above_the_buffers_limit_is_refused));
