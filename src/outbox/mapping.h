@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "member.h"
+#include "walpost/envelope/event.h"
 #include "walpost/outbox/table.h"
 
 #define WP_NO_COLUMN SIZE_MAX

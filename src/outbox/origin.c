@@ -1,3 +1,4 @@
+#include "walpost/outbox/names.h"
 #include "walpost/outbox/origin.h"
 
 #include <string.h>

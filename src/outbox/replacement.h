@@ -13,7 +13,7 @@
 
 #include "walpost/base/span.h"
 #include "walpost/base/error.h"
-#include "walpost/outbox/names.h"
+#include "walpost/envelope/event.h"
 
 struct wp_replacement;
 

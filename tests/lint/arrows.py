@@ -41,7 +41,6 @@ ALSO_SEES = {
         "outbox/options.h", "kafka/options.h", "relay/options.h",
         "outbox/names.h", "outbox/route.h", "outbox/shape.h", "http/options.h", "http/address.h",
     },
-    "envelope": {"outbox/event.h"},  # what is to be written, handed down
     "import": {"outbox/names.h", "outbox/route.h", "postgres/conninfo.h"},
     "main": {"run/run.h"},  # its first act holds back a SIGHUP
 }

@@ -12,7 +12,6 @@
 #include "walpost/kafka/properties.h"
 #include "walpost/kafka/topic_reader.h"
 #include "walpost/diff/matching.h"
-#include "walpost/outbox/event.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/outboxes.h"
 #include "walpost/registry/registry.h"

@@ -7,7 +7,7 @@
 
 #include "walpost/base/buffer.h"
 #include "walpost/base/error.h"
-#include "walpost/outbox/event.h"
+#include "walpost/envelope/event.h"
 #include "walpost/sink/record.h"
 
 /*

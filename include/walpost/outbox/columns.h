@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 #include "walpost/base/error.h"
-#include "walpost/outbox/event.h"
+#include "walpost/envelope/event.h"
 
 #define WP_COLUMN_LIST_MAX WP_EVENT_FIELDS_MAX
 #define WP_COLUMN_LIST_SIZE 8192

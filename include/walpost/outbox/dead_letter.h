@@ -26,7 +26,7 @@
 #include <stdbool.h>
 
 #include "walpost/base/error.h"
-#include "walpost/outbox/event.h"
+#include "walpost/envelope/event.h"
 #include "walpost/sink/record.h"
 
 /* How much of the event is in it: less, when more is refused too. */

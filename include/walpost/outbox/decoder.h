@@ -18,7 +18,7 @@
 #define WALPOST_OUTBOX_DECODER_H
 
 #include "walpost/base/error.h"
-#include "walpost/outbox/event.h"
+#include "walpost/envelope/event.h"
 #include "walpost/outbox/outboxes.h"
 #include "walpost/outbox/table.h"
 #include "walpost/wal/parked.h"

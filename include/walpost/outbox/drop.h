@@ -6,7 +6,7 @@
 #define WALPOST_OUTBOX_DROP_H
 
 #include "walpost/base/error.h"
-#include "walpost/outbox/event.h"
+#include "walpost/envelope/event.h"
 #include "walpost/outbox/options.h"
 
 enum wp_drop {

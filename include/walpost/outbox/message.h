@@ -23,7 +23,7 @@
 
 #include "walpost/base/buffer.h"
 #include "walpost/base/error.h"
-#include "walpost/outbox/event.h"
+#include "walpost/envelope/event.h"
 #include "walpost/outbox/options.h"
 
 #define WP_BYTE_ORDER_MARK "\xEF\xBB\xBF"

@@ -20,12 +20,6 @@ struct wp_table_name {
 	char name[WP_NAME_SIZE];
 };
 
-/* Where an event comes from: the outbox's table, of a row in a partition the one that is partitioned. */
-struct wp_origin {
-	struct wp_span schema; /* null, and so is `table`: of a message */
-	struct wp_span table;
-};
-
 /* WP_CONFIG with the error. A plain part is [a-zA-Z_][a-zA-Z0-9_$]*, letters beyond ASCII included;
  * all else is to be quoted. */
 enum wp_rc wp_table_name_parse(const char *text, struct wp_table_name *ret,

@@ -9,7 +9,7 @@
 
 #include "walpost/base/buffer.h"
 #include "walpost/base/error.h"
-#include "walpost/outbox/names.h"
+#include "walpost/envelope/event.h"
 
 enum wp_origin_part { WP_ORIGIN_NONE, WP_ORIGIN_SCHEMA, WP_ORIGIN_TABLE };
 

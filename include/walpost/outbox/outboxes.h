@@ -9,7 +9,7 @@
 
 #include "walpost/base/span.h"
 #include "walpost/base/error.h"
-#include "walpost/outbox/names.h"
+#include "walpost/envelope/event.h"
 #include "walpost/outbox/options.h"
 #include "walpost/wal/partitions.h"
 #include "walpost/wal/relations.h"

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "walpost/base/error.h"
-#include "walpost/outbox/event.h"
+#include "walpost/envelope/event.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/options.h"
 #include "walpost/sink/record.h"

@@ -9,7 +9,7 @@
 
 #include "walpost/base/buffer.h"
 #include "walpost/base/error.h"
-#include "walpost/outbox/event.h"
+#include "walpost/envelope/event.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/options.h"
 #include "walpost/wal/column_facts.h"

@@ -3,13 +3,18 @@
  * from the row, or from where its binary values were printed; null is a NULL, or that the
  * outbox has no such column.
  */
-#ifndef WALPOST_OUTBOX_EVENT_H
-#define WALPOST_OUTBOX_EVENT_H
+#ifndef WALPOST_ENVELOPE_EVENT_H
+#define WALPOST_ENVELOPE_EVENT_H
 
 #include "walpost/base/span.h"
-#include "walpost/outbox/names.h"
 #include "walpost/wal/position.h"
 #include "walpost/values/render.h"
+
+/* Where an event comes from: the outbox's table, of a row in a partition the one that is partitioned. */
+struct wp_origin {
+	struct wp_span schema; /* null, and so is `table`: of a message */
+	struct wp_span table;
+};
 
 #define WP_EVENT_FIELDS_MAX 60
 
