@@ -21,7 +21,7 @@ static void say_source(const struct wp_found_letter *letter, const struct wp_ret
 		wp_cli_say(stdout, ": the row made from its letter");
 }
 
-static void say_outcome(const struct wp_retry *r, const struct wp_found_letter *letter,
+static void say_outcome(const struct wp_letters_retry *r, const struct wp_found_letter *letter,
 			const struct wp_retry_outcome *outcome)
 {
 	const char *prefix = wp_letter_prefix(letter);
@@ -46,7 +46,7 @@ static void say_outcome(const struct wp_retry *r, const struct wp_found_letter *
 	wp_cli_say(stdout, "\n");
 }
 
-static void set(struct wp_retry *r, json_t *object, const char *name, json_t *value)
+static void set(struct wp_letters_retry *r, json_t *object, const char *name, json_t *value)
 {
 	r->json_failed |= json_object_set_new(object, name, value) != 0;
 }
@@ -61,7 +61,7 @@ static json_t *text_of(const char *text)
 	return whole != NULL ? whole : json_string(wp_excerpt(&excerpt, wp_span_of(text)));
 }
 
-static void write_outcome(struct wp_retry *r, const struct wp_found_letter *letter,
+static void write_outcome(struct wp_letters_retry *r, const struct wp_found_letter *letter,
 			  const struct wp_retry_outcome *outcome)
 {
 	static const char *const words[WP_RETRY_RESULTS] = {
@@ -78,7 +78,7 @@ static void write_outcome(struct wp_retry *r, const struct wp_found_letter *lett
 	r->json_failed |= json_array_append_new(r->json, object) != 0;
 }
 
-static void tell(struct wp_retry *r, const struct wp_found_letter *letter,
+static void tell(struct wp_letters_retry *r, const struct wp_found_letter *letter,
 		 const struct wp_retry_outcome *outcome)
 {
 	r->counts[outcome->result]++;
@@ -95,7 +95,8 @@ static bool is_repeated(const struct wp_letters *l, size_t index)
 	return index > 0 && strcmp(l->items[index].position, l->items[index - 1].position) == 0;
 }
 
-static bool is_passed_over(const struct wp_retry *r, size_t index, struct wp_retry_outcome *outcome)
+static bool is_passed_over(const struct wp_letters_retry *r, size_t index,
+			   struct wp_retry_outcome *outcome)
 {
 	const struct wp_found_letter *letter = &r->letters->items[index];
 
@@ -113,7 +114,7 @@ static bool is_passed_over(const struct wp_retry *r, size_t index, struct wp_ret
 }
 
 /* How many letters are dealt with: up to the last that --limit lets through. */
-static size_t count_within_limit(const struct wp_retry *r)
+static size_t count_within_limit(const struct wp_letters_retry *r)
 {
 	struct wp_retry_outcome outcome;
 	int64_t left = r->letters->options.limit;
@@ -129,7 +130,7 @@ static size_t count_within_limit(const struct wp_retry *r)
 }
 
 /* Which have no row: their content is read then, all at once. */
-static enum wp_rc find_contents(struct wp_retry *r, size_t count, struct wp_error *error)
+static enum wp_rc find_contents(struct wp_letters_retry *r, size_t count, struct wp_error *error)
 {
 	const size_t all = r->letters->count;
 	struct wp_letter_content *contents = calloc(all + 1, sizeof(*contents));
@@ -158,7 +159,7 @@ static enum wp_rc find_contents(struct wp_retry *r, size_t count, struct wp_erro
 				  : rc;
 }
 
-static enum wp_rc take_letter(struct wp_retry *r, size_t index, struct wp_error *error)
+static enum wp_rc take_letter(struct wp_letters_retry *r, size_t index, struct wp_error *error)
 {
 	const struct wp_found_letter *letter = &r->letters->items[index];
 	struct wp_retry_outcome outcome = { .result = WP_RETRY_SENT, .source = WP_FROM_NOWHERE };
@@ -183,7 +184,7 @@ static enum wp_rc take_letter(struct wp_retry *r, size_t index, struct wp_error 
 	return r->letters->console.interrupted ? wp_error_set(error, WP_IO, "interrupted") : WP_OK;
 }
 
-static enum wp_rc take_letters(struct wp_retry *r, size_t count, struct wp_error *error)
+static enum wp_rc take_letters(struct wp_letters_retry *r, size_t count, struct wp_error *error)
 {
 	enum wp_rc rc = find_contents(r, count, error);
 
@@ -198,7 +199,7 @@ static enum wp_rc take_letters(struct wp_retry *r, size_t count, struct wp_error
 
 /* -- the result ----------------------------------------------------------------------------- */
 
-static void say_counts(const struct wp_retry *r, uint64_t left)
+static void say_counts(const struct wp_letters_retry *r, uint64_t left)
 {
 	wp_cli_say(stdout, "%s%s: %llu %s, %llu passed over, %llu refused",
 		   r->letters->matched > 0 ? "\n" : "", r->letters->topic,
@@ -215,7 +216,7 @@ static void say_counts(const struct wp_retry *r, uint64_t left)
 			   r->lsn);
 }
 
-static void write_result(struct wp_retry *r, uint64_t left)
+static void write_result(struct wp_letters_retry *r, uint64_t left)
 {
 	json_t *object = json_object();
 
@@ -234,7 +235,7 @@ static void write_result(struct wp_retry *r, uint64_t left)
 	(void)putchar('\n'); /* wp_cli_done() looks */
 }
 
-static bool has_counted(const struct wp_retry *r)
+static bool has_counted(const struct wp_letters_retry *r)
 {
 	for (size_t i = 0; i < sizeof(r->counts) / sizeof(r->counts[0]); i++)
 		if (r->counts[i] > 0)
@@ -243,7 +244,8 @@ static bool has_counted(const struct wp_retry *r)
 }
 
 /* Also of what was done before it failed. */
-static int report(struct wp_retry *r, uint64_t left, enum wp_rc rc, const struct wp_error *error)
+static int report(struct wp_letters_retry *r, uint64_t left, enum wp_rc rc,
+		  const struct wp_error *error)
 {
 	int exit_code = WP_EXIT_OK;
 
@@ -263,7 +265,7 @@ static int report(struct wp_retry *r, uint64_t left, enum wp_rc rc, const struct
 
 /* -- the command ------------------------------------------------------------------------------ */
 
-static enum wp_rc open_all(struct wp_retry *r, struct wp_error *error)
+static enum wp_rc open_all(struct wp_letters_retry *r, struct wp_error *error)
 {
 	struct wp_letters *l = r->letters;
 
@@ -277,7 +279,7 @@ static enum wp_rc open_all(struct wp_retry *r, struct wp_error *error)
 	return rc == WP_OK ? wp_retry_check_slot(r, error) : rc;
 }
 
-static void release(struct wp_retry *r)
+static void release(struct wp_letters_retry *r)
 {
 	for (size_t i = 0; i < WP_OUTBOXES_MAX; i++) {
 		PQclear(r->known[i].columns);
@@ -295,7 +297,7 @@ static void release(struct wp_retry *r)
 
 int wp_letters_retry(struct wp_letters *l, const struct wp_retry_options *options)
 {
-	static struct wp_retry r; /* large, and there is one */
+	static struct wp_letters_retry r; /* large, and there is one */
 	struct wp_error error;
 
 	r.letters = l;

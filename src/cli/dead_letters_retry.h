@@ -66,7 +66,7 @@ struct wp_retry_outcome {
 };
 
 /* All that is needed while letters are sent; large, and there is one. */
-struct wp_retry {
+struct wp_letters_retry {
 	struct wp_letters *letters;
 	const struct wp_retry_options *options;
 	struct wp_session session;
@@ -85,7 +85,7 @@ struct wp_retry {
 	bool is_confirmed;
 };
 
-static inline const char *wp_retry_slot(const struct wp_retry *r)
+static inline const char *wp_retry_slot(const struct wp_letters_retry *r)
 {
 	return r->letters->config.postgres.slot;
 }
@@ -94,19 +94,19 @@ static inline const char *wp_retry_slot(const struct wp_retry *r)
  * Would a row of walpost.reissue that is committed now be sent? Waits a while for a relay that reads
  * them. WP_CONFIG, WP_IO with the error: it would not, or that cannot be told.
  */
-enum wp_rc wp_retry_check_slot(struct wp_retry *r, struct wp_error *error) WP_MUST_CHECK;
+enum wp_rc wp_retry_check_slot(struct wp_letters_retry *r, struct wp_error *error) WP_MUST_CHECK;
 /* Until it is confirmed, or there is no relay to confirm it. WP_IO with the error: not in time. */
-enum wp_rc wp_retry_wait(struct wp_retry *r, struct wp_error *error) WP_MUST_CHECK;
+enum wp_rc wp_retry_wait(struct wp_letters_retry *r, struct wp_error *error) WP_MUST_CHECK;
 
 /*
  * What there is to be sent for a letter: a row of outcome->table, or what r->text is filled with as
  * soon as the contents are known. WP_DATA with the error: nothing is.
  */
-enum wp_rc wp_retry_plan(struct wp_retry *r, size_t index,
+enum wp_rc wp_retry_plan(struct wp_letters_retry *r, size_t index,
 			 const struct wp_letter_outbox **ret_outbox,
 			 struct wp_retry_outcome *outcome, struct wp_error *error) WP_MUST_CHECK;
 /* That, with its mark, in one transaction. WP_DATA with the error: this letter is refused. */
-enum wp_rc wp_retry_send(struct wp_retry *r, const struct wp_letter_outbox *outbox,
+enum wp_rc wp_retry_send(struct wp_letters_retry *r, const struct wp_letter_outbox *outbox,
 			 const struct wp_found_letter *letter, struct wp_retry_outcome *outcome,
 			 struct wp_error *error) WP_MUST_CHECK;
 

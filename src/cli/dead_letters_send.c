@@ -9,12 +9,12 @@
 
 #define REASON "dead letter"
 
-static bool is_state(const struct wp_retry *r, const char *sqlstate)
+static bool is_state(const struct wp_letters_retry *r, const char *sqlstate)
 {
 	return strcmp(r->session.failure.sqlstate, sqlstate) == 0;
 }
 
-static enum wp_rc ask(struct wp_retry *r, PGresult **ret, struct wp_error *error,
+static enum wp_rc ask(struct wp_letters_retry *r, PGresult **ret, struct wp_error *error,
 		      const char *template, const char *a, const char *b)
 {
 	struct wp_statement statement;
@@ -54,8 +54,9 @@ static enum wp_rc know_name(struct wp_letter_outbox *known, const char *name,
 }
 
 /* WP_DATA: there is no such table. */
-static enum wp_rc find_columns(struct wp_retry *r, const struct wp_outbox *outbox, const char *name,
-			       struct wp_letter_outbox **ret, struct wp_error *error)
+static enum wp_rc find_columns(struct wp_letters_retry *r, const struct wp_outbox *outbox,
+			       const char *name, struct wp_letter_outbox **ret,
+			       struct wp_error *error)
 {
 	struct wp_letter_outbox *known = &r->known[outbox->number];
 
@@ -80,8 +81,9 @@ static const char above_sql[] =
 	"SELECT n.nspname, c.relname FROM up JOIN pg_catalog.pg_class c ON c.oid = up.oid "
 	"JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY up.depth";
 
-static enum wp_rc find_above(struct wp_retry *r, const char *table, const struct wp_outbox **ret,
-			     char ret_name[WP_TABLE_NAME_TEXT_SIZE], struct wp_error *error)
+static enum wp_rc find_above(struct wp_letters_retry *r, const char *table,
+			     const struct wp_outbox **ret, char ret_name[WP_TABLE_NAME_TEXT_SIZE],
+			     struct wp_error *error)
 {
 	PGresult *above;
 	enum wp_rc rc = ask(r, &above, error, above_sql, table, NULL);
@@ -104,7 +106,7 @@ static enum wp_rc find_above(struct wp_retry *r, const char *table, const struct
 }
 
 /* Of a partition's rows a pattern has the topmost table. WP_DATA with the error: of none of ours. */
-static enum wp_rc find_outbox(struct wp_retry *r, const struct wp_found_letter *letter,
+static enum wp_rc find_outbox(struct wp_letters_retry *r, const struct wp_found_letter *letter,
 			      const struct wp_outbox **ret, char ret_name[WP_TABLE_NAME_TEXT_SIZE],
 			      struct wp_error *error)
 {
@@ -166,7 +168,7 @@ static bool knows_key(const struct wp_letter_outbox *outbox, const struct wp_fou
 	       strstr(letter->reason, " has no column \"") == NULL;
 }
 
-static enum wp_rc explain_lookup(const struct wp_retry *r, const char *table, enum wp_rc rc,
+static enum wp_rc explain_lookup(const struct wp_letters_retry *r, const char *table, enum wp_rc rc,
 				 const struct wp_error *inner, struct wp_error *error)
 {
 	if (is_state(r, "42501"))
@@ -181,7 +183,7 @@ static enum wp_rc explain_lookup(const struct wp_retry *r, const char *table, en
 	return wp_error_set(error, rc, "table %s: %s", table, inner->text);
 }
 
-static enum wp_rc ask_rows(struct wp_retry *r, const struct wp_letter_outbox *outbox,
+static enum wp_rc ask_rows(struct wp_letters_retry *r, const struct wp_letter_outbox *outbox,
 			   const char *table, const struct wp_found_letter *letter, PGresult **ret,
 			   struct wp_error *error)
 {
@@ -208,7 +210,7 @@ static enum wp_rc ask_rows(struct wp_retry *r, const struct wp_letter_outbox *ou
 }
 
 /* True: there is its row, and it is in no doubt. WP_DATA with the error: it is. */
-static enum wp_rc look_in(struct wp_retry *r, const struct wp_letter_outbox *outbox,
+static enum wp_rc look_in(struct wp_letters_retry *r, const struct wp_letter_outbox *outbox,
 			  const char *table, const struct wp_found_letter *letter, bool *ret,
 			  struct wp_error *error)
 {
@@ -236,7 +238,8 @@ static enum wp_rc look_in(struct wp_retry *r, const struct wp_letter_outbox *out
 	return rc;
 }
 
-static enum wp_rc exists(struct wp_retry *r, const char *table, bool *ret, struct wp_error *error)
+static enum wp_rc exists(struct wp_letters_retry *r, const char *table, bool *ret,
+			 struct wp_error *error)
 {
 	PGresult *found;
 	enum wp_rc rc =
@@ -250,7 +253,7 @@ static enum wp_rc exists(struct wp_retry *r, const char *table, bool *ret, struc
 }
 
 /* Writes the table that the row is in, "" when it is gone. A leaf may stand alone by now. */
-static enum wp_rc look_for_row(struct wp_retry *r, const struct wp_letter_outbox *outbox,
+static enum wp_rc look_for_row(struct wp_letters_retry *r, const struct wp_letter_outbox *outbox,
 			       const struct wp_found_letter *letter,
 			       char ret[WP_TABLE_NAME_TEXT_SIZE], struct wp_error *error)
 {
@@ -282,7 +285,7 @@ static enum wp_rc look_for_row(struct wp_retry *r, const struct wp_letter_outbox
 
 /* -- one letter ----------------------------------------------------------------------- */
 
-static enum wp_rc make_text(struct wp_retry *r, const struct wp_letter_outbox *outbox,
+static enum wp_rc make_text(struct wp_letters_retry *r, const struct wp_letter_outbox *outbox,
 			    const struct wp_found_letter *letter,
 			    const struct wp_letter_content *content, struct wp_error *error)
 {
@@ -306,7 +309,7 @@ static enum wp_rc make_text(struct wp_retry *r, const struct wp_letter_outbox *o
 }
 
 /* What there is to be sent: a row of outcome->table, or r->text. WP_DATA with why: nothing is. */
-enum wp_rc wp_retry_plan(struct wp_retry *r, size_t index,
+enum wp_rc wp_retry_plan(struct wp_letters_retry *r, size_t index,
 			 const struct wp_letter_outbox **ret_outbox,
 			 struct wp_retry_outcome *outcome, struct wp_error *error)
 {
@@ -331,7 +334,7 @@ enum wp_rc wp_retry_plan(struct wp_retry *r, size_t index,
 	return make_text(r, outbox, letter, &r->contents[index], error);
 }
 
-static enum wp_rc do_it(struct wp_retry *r, struct wp_sql *sql, struct wp_buffer *text,
+static enum wp_rc do_it(struct wp_letters_retry *r, struct wp_sql *sql, struct wp_buffer *text,
 			int *ret_rows, struct wp_error *error)
 {
 	PGresult *result;
@@ -348,7 +351,7 @@ static enum wp_rc do_it(struct wp_retry *r, struct wp_sql *sql, struct wp_buffer
 }
 
 /* No row: it was sent meanwhile, by another. */
-static enum wp_rc mark(struct wp_retry *r, const struct wp_letter_outbox *outbox,
+static enum wp_rc mark(struct wp_letters_retry *r, const struct wp_letter_outbox *outbox,
 		       const struct wp_found_letter *letter, int *ret_rows, struct wp_error *error)
 {
 	static const char again[] =
@@ -388,7 +391,7 @@ static enum wp_rc add_content(struct wp_sql *sql, struct wp_span content, struct
 }
 
 /* One row for each that was sent. */
-static enum wp_rc reissue(struct wp_retry *r, const struct wp_letter_outbox *outbox,
+static enum wp_rc reissue(struct wp_letters_retry *r, const struct wp_letter_outbox *outbox,
 			  const struct wp_found_letter *letter,
 			  const struct wp_retry_outcome *outcome, int *ret_rows,
 			  struct wp_error *error)
@@ -421,7 +424,8 @@ static enum wp_rc reissue(struct wp_retry *r, const struct wp_letter_outbox *out
 }
 
 /* What holds for all letters ends the command; else this one is refused. */
-static enum wp_rc judge_failure(const struct wp_retry *r, enum wp_rc rc, struct wp_error *error)
+static enum wp_rc judge_failure(const struct wp_letters_retry *r, enum wp_rc rc,
+				struct wp_error *error)
 {
 	const char *state = r->session.failure.sqlstate;
 	struct wp_error inner = *error;
@@ -445,7 +449,7 @@ static enum wp_rc judge_failure(const struct wp_retry *r, enum wp_rc rc, struct 
 }
 
 /* In one transaction; never waits for synchronous standbys: the relay may be one. */
-enum wp_rc wp_retry_send(struct wp_retry *r, const struct wp_letter_outbox *outbox,
+enum wp_rc wp_retry_send(struct wp_letters_retry *r, const struct wp_letter_outbox *outbox,
 			 const struct wp_found_letter *letter, struct wp_retry_outcome *outcome,
 			 struct wp_error *error)
 {

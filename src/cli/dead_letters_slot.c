@@ -10,7 +10,7 @@
 #define ASK_EVERY_S 0.2
 #define NOBODY_FOR_MS 3000 /* a relay reconnects within this, mostly */
 
-enum wp_rc wp_retry_check_slot(struct wp_retry *r, struct wp_error *error)
+enum wp_rc wp_retry_check_slot(struct wp_letters_retry *r, struct wp_error *error)
 {
 	r->slot = (struct wp_reissue_slot){
 		.session = &r->session,
@@ -38,7 +38,7 @@ enum wp_rc wp_retry_check_slot(struct wp_retry *r, struct wp_error *error)
 
 /* -- until they were delivered ------------------------------------------------------------ */
 
-static enum wp_rc say_late(const struct wp_retry *r, struct wp_error *error)
+static enum wp_rc say_late(const struct wp_letters_retry *r, struct wp_error *error)
 {
 	return wp_error_set(
 		error, WP_IO,
@@ -48,7 +48,7 @@ static enum wp_rc say_late(const struct wp_retry *r, struct wp_error *error)
 		wp_retry_slot(r), r->slot.confirmed, r->lsn);
 }
 
-static enum wp_rc say_uncertain(const struct wp_retry *r, struct wp_error *error)
+static enum wp_rc say_uncertain(const struct wp_letters_retry *r, struct wp_error *error)
 {
 	return wp_error_set(
 		error, WP_IO,
@@ -61,7 +61,7 @@ static enum wp_rc say_uncertain(const struct wp_retry *r, struct wp_error *error
 }
 
 /* Once: is it confirmed, or is there no more to wait for? */
-static enum wp_rc look(struct wp_retry *r, struct wp_error *error)
+static enum wp_rc look(struct wp_letters_retry *r, struct wp_error *error)
 {
 	enum wp_rc rc = wp_reissue_slot_ask(&r->slot, r->lsn, error);
 
@@ -73,7 +73,7 @@ static enum wp_rc look(struct wp_retry *r, struct wp_error *error)
 	return WP_OK;
 }
 
-static enum wp_rc wait_confirmed(struct wp_retry *r, struct wp_error *error)
+static enum wp_rc wait_confirmed(struct wp_letters_retry *r, struct wp_error *error)
 {
 	int64_t begun_ms = wp_clock_us() / 1000, seen_ms = begun_ms;
 
@@ -96,7 +96,7 @@ static enum wp_rc wait_confirmed(struct wp_retry *r, struct wp_error *error)
 	}
 }
 
-enum wp_rc wp_retry_wait(struct wp_retry *r, struct wp_error *error)
+enum wp_rc wp_retry_wait(struct wp_letters_retry *r, struct wp_error *error)
 {
 	if (r->lsn[0] == '\0' || r->options->no_wait)
 		return WP_OK;

@@ -79,7 +79,7 @@ static json_t *parts(struct writer *w, const struct wp_matching_counts *c)
 	json_t *object = json_object();
 	json_t *headers = json_object();
 
-	for (enum wp_part part = 0; part < WP_PART_COUNT; part++)
+	for (enum wp_difference_part part = 0; part < WP_PART_COUNT; part++)
 		set_count(w, object, wp_part_name(part), c->parts[part]);
 	for (size_t i = 0; i < c->header_count; i++) {
 		struct wp_excerpt name;

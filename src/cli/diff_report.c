@@ -50,7 +50,7 @@ static void print_parts(const struct wp_matching_counts *c)
 {
 	const char *before = "   ";
 
-	for (enum wp_part part = 0; part < WP_PART_COUNT; part++) {
+	for (enum wp_difference_part part = 0; part < WP_PART_COUNT; part++) {
 		if (part == WP_PART_HEADER || c->parts[part] == 0)
 			continue;
 		wp_cli_say(stdout, "%s%s %" PRIu64, before, wp_part_name(part), c->parts[part]);

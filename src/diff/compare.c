@@ -2,7 +2,7 @@
 
 #include "walpost/diff/compare.h"
 
-const char *wp_part_name(enum wp_part part)
+const char *wp_part_name(enum wp_difference_part part)
 {
 	static const char *const names[] = {
 		[WP_PART_TOPIC] = "topic",	   [WP_PART_PARTITION] = "partition",
@@ -37,8 +37,8 @@ static size_t first_difference(const struct wp_trace *a, const struct wp_trace *
 	return at;
 }
 
-static void compare_bytes(struct wp_differences *d, enum wp_part part, struct wp_span header,
-			  struct wp_trace wanted, struct wp_trace found)
+static void compare_bytes(struct wp_differences *d, enum wp_difference_part part,
+			  struct wp_span header, struct wp_trace wanted, struct wp_trace found)
 {
 	if (wp_trace_equal(&wanted, &found))
 		return;
@@ -51,7 +51,7 @@ static void compare_bytes(struct wp_differences *d, enum wp_part part, struct wp
 	       });
 }
 
-static void compare_numbers(struct wp_differences *d, enum wp_part part, int64_t wanted,
+static void compare_numbers(struct wp_differences *d, enum wp_difference_part part, int64_t wanted,
 			    int64_t found)
 {
 	if (wanted == found)

@@ -407,7 +407,7 @@ static bool is_in_another_topic(const struct row *row)
 	return row->records == 0 && row->elsewhere > 0;
 }
 
-static enum wp_verdict verdict_of(const struct row *row)
+static enum wp_row_verdict verdict_of(const struct row *row)
 {
 	if (row->is_different || is_in_another_topic(row))
 		return WP_VERDICT_DIFFERENT;
@@ -417,7 +417,7 @@ static enum wp_verdict verdict_of(const struct row *row)
 static void judge_row(struct wp_matching_counts *c, const struct row *row)
 {
 	bool is_repeated = row->records > 1 || (row->records == 0 && row->elsewhere > 1);
-	enum wp_verdict verdict = verdict_of(row);
+	enum wp_row_verdict verdict = verdict_of(row);
 
 	c->equal += verdict == WP_VERDICT_EQUAL ? 1 : 0;
 	c->different += verdict == WP_VERDICT_DIFFERENT ? 1 : 0;

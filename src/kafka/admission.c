@@ -211,8 +211,8 @@ static void forget_why(struct wp_topic *topic)
 	topic->why_at_ms = INT64_MIN;
 }
 
-static void admit(struct wp_admission *a, struct wp_topic *topic, const struct wp_asked *asked,
-		  int64_t now_ms)
+static void admit(struct wp_admission *a, struct wp_topic *topic,
+		  const struct wp_asked_topic *asked, int64_t now_ms)
 {
 	if (wp_topics_set_partitions(&a->topics, topic, asked->partition_count) != WP_OK) {
 		ask_later(topic, now_ms);
@@ -230,8 +230,8 @@ static void admit(struct wp_admission *a, struct wp_topic *topic, const struct w
 	wp_topics_retry(&a->topics, topic);
 }
 
-static void missing(struct wp_admission *a, struct wp_topic *topic, const struct wp_asked *asked,
-		    int64_t now_ms)
+static void missing(struct wp_admission *a, struct wp_topic *topic,
+		    const struct wp_asked_topic *asked, int64_t now_ms)
 {
 	mark(a, topic, WP_TOPIC_MISSING, now_ms);
 	if (asked->knows_why) {
@@ -244,8 +244,8 @@ static void missing(struct wp_admission *a, struct wp_topic *topic, const struct
 	topic->ask_at_ms = now_ms + (a->rules.creates_topics ? ASK_CREATED_MS : ASK_AGAIN_MS);
 }
 
-static void settle(struct wp_admission *a, struct wp_topic *topic, const struct wp_asked *asked,
-		   int64_t now_ms)
+static void settle(struct wp_admission *a, struct wp_topic *topic,
+		   const struct wp_asked_topic *asked, int64_t now_ms)
 {
 	topic->is_expected = false;
 	switch (asked->code) {
@@ -284,7 +284,7 @@ static void not_heard(struct wp_admission *a, struct wp_topic *topic, int64_t no
 const struct wp_topic *wp_admission_learn(struct wp_admission *a, const struct wp_answer *answer,
 					  size_t index, int64_t now_ms)
 {
-	const struct wp_asked *asked = &answer->topics[index];
+	const struct wp_asked_topic *asked = &answer->topics[index];
 	struct wp_topic *topic = wp_topics_find(&a->topics, asked->name);
 
 	if (topic == NULL)
@@ -298,7 +298,7 @@ const struct wp_topic *wp_admission_learn(struct wp_admission *a, const struct w
 
 /* ---- reports ---- */
 
-static bool is_warm(const struct wp_partition *partition, int64_t now_ms)
+static bool is_warm(const struct wp_topic_partition *partition, int64_t now_ms)
 {
 	return partition->confirmed_at_ms != INT64_MIN &&
 	       now_ms - partition->confirmed_at_ms < WARM_MS;
@@ -369,7 +369,7 @@ bool wp_admission_reported(struct wp_admission *a, const rd_kafka_message_t *m,
 	topic->in_flight--;
 	if (m->partition < 0 || m->partition >= topic->partition_count)
 		return false;
-	struct wp_partition *partition = &topic->partitions[m->partition];
+	struct wp_topic_partition *partition = &topic->partitions[m->partition];
 	/* What waits behind one taken back came after that; behind one refused nothing is sent. */
 	if (partition->pioneer == report->ticket) {
 		partition->pioneer = 0;
@@ -525,7 +525,7 @@ enum wp_rc wp_admission_pass(struct wp_admission *a, struct wp_topic *topic,
 void wp_admission_sent(const struct wp_admitted *admitted, wp_ticket ticket, int64_t now_ms)
 {
 	struct wp_topic *topic = admitted->topic;
-	struct wp_partition *partition = &topic->partitions[admitted->partition];
+	struct wp_topic_partition *partition = &topic->partitions[admitted->partition];
 
 	topic->in_flight++;
 	if (admitted->may_be_refused || !is_warm(partition, now_ms))

@@ -16,7 +16,7 @@
 
 #define WP_CLIENTS_MAX 8
 
-enum wp_phase {
+enum wp_client_phase {
 	WP_PHASE_OPENING, /* the old clients are not quite gone, or the new one not made */
 	WP_PHASE_RUNNING,
 	WP_PHASE_BROKEN, /* until they are reopened */
@@ -28,7 +28,7 @@ struct wp_clients {
 	struct wp_kafka_bounds bounds;
 	struct wp_worker *worker;
 	int fd;
-	enum wp_phase phase;
+	enum wp_client_phase phase;
 	struct wp_error failure; /* BROKEN, FAILED; or why the last one could not be opened */
 	bool reopens; /* asked for: once nothing is in flight, and nothing more is sent */
 	int64_t opened_at_ms;

@@ -30,7 +30,7 @@ struct wp_question {
 	int64_t took_ms;
 	struct wp_inquiry *asker; /* touched by `done` only */
 	size_t topic_count;
-	struct wp_asked topics[]; /* METADATA: those that are there, as far as is known */
+	struct wp_asked_topic topics[]; /* METADATA: those that are there, as far as is known */
 };
 
 /* librdkafka makes up the negative ones itself when nobody answers. */
@@ -41,7 +41,7 @@ static bool was_heard(rd_kafka_resp_err_t code)
 	       code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
 }
 
-static struct wp_asked *find_in(struct wp_asked *topics, size_t count, const char *name)
+static struct wp_asked_topic *find_in(struct wp_asked_topic *topics, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(topics[i].name, name) == 0)
@@ -205,8 +205,8 @@ static void read_whys(struct wp_question *question, rd_kafka_event_t *event)
 	for (size_t i = 0; i < count; i++) {
 		rd_kafka_resp_err_t code = rd_kafka_topic_result_error(results[i]);
 		const char *text = rd_kafka_topic_result_error_string(results[i]);
-		struct wp_asked *asked = find_in(question->topics, question->topic_count,
-						 rd_kafka_topic_result_name(results[i]));
+		struct wp_asked_topic *asked = find_in(question->topics, question->topic_count,
+						       rd_kafka_topic_result_name(results[i]));
 		if (asked == NULL || !was_heard(code))
 			continue;
 		asked->knows_why = true;
@@ -229,7 +229,7 @@ static void ask_whys(struct wp_question *question)
 	size_t count = 0;
 
 	for (size_t i = 0; i < question->topic_count; i++) {
-		const struct wp_asked *asked = &question->topics[i];
+		const struct wp_asked_topic *asked = &question->topics[i];
 		if (!asked->wants_why || asked->code == RD_KAFKA_RESP_ERR_NO_ERROR)
 			continue;
 		topics[count] = rd_kafka_NewTopic_new(asked->name, -1, -1, error, sizeof(error));
@@ -312,7 +312,7 @@ static void run_question(void *arg)
 
 /* ---- questions for the worker ---- */
 
-static struct wp_asked *find(struct wp_inquiry *q, const char *name)
+static struct wp_asked_topic *find(struct wp_inquiry *q, const char *name)
 {
 	return find_in(q->topics, q->topic_count, name);
 }
@@ -345,7 +345,7 @@ static void end_question(void *arg)
 	}
 	q->has_metadata = question->stage == WP_INQUIRY_METADATA;
 	for (size_t i = 0; i < question->topic_count && was_heard(q->code); i++) {
-		struct wp_asked *asked = find(q, question->topics[i].name);
+		struct wp_asked_topic *asked = find(q, question->topics[i].name);
 		asked->code = question->topics[i].code;
 		asked->partition_count = question->topics[i].partition_count;
 		asked->knows_why = question->topics[i].knows_why;
@@ -357,7 +357,7 @@ static void end_question(void *arg)
 }
 
 /* Those that are there, or may be. */
-static size_t copy_topics(const struct wp_inquiry *q, struct wp_asked *to)
+static size_t copy_topics(const struct wp_inquiry *q, struct wp_asked_topic *to)
 {
 	size_t count = 0;
 
@@ -435,8 +435,8 @@ bool wp_inquiry_add(struct wp_inquiry *q, const char *topic, bool wants_why)
 	assert(strlen(topic) <= WP_TOPIC_NAME_MAX);
 	if (q->topic_count == WP_INQUIRY_TOPICS_MAX)
 		return false;
-	struct wp_asked *asked = &q->topics[q->topic_count++];
-	*asked = (struct wp_asked){ .wants_why = wants_why };
+	struct wp_asked_topic *asked = &q->topics[q->topic_count++];
+	*asked = (struct wp_asked_topic){ .wants_why = wants_why };
 	(void)snprintf(asked->name, sizeof(asked->name), "%s", topic);
 	return true;
 }
@@ -476,7 +476,7 @@ enum wp_rc wp_inquiry_ask(struct wp_inquiry *q, const struct wp_client *c, struc
 static void judge_leaders(struct wp_inquiry *q)
 {
 	for (size_t i = 0; i < q->topic_count; i++) {
-		struct wp_asked *asked = &q->topics[i];
+		struct wp_asked_topic *asked = &q->topics[i];
 		if (asked->code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE &&
 		    asked->partition_count > 0)
 			asked->code = RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -535,7 +535,7 @@ bool wp_inquiry_step(struct wp_inquiry *q, const struct wp_client *c, struct wp_
 /* Kafka takes no batch above either. */
 static const char *const LIMITS[] = { "max.message.bytes", "segment.bytes" };
 
-static void read_limit(const rd_kafka_ConfigEntry_t *entry, struct wp_asked *asked)
+static void read_limit(const rd_kafka_ConfigEntry_t *entry, struct wp_asked_topic *asked)
 {
 	const char *value = rd_kafka_ConfigEntry_value(entry);
 
@@ -550,7 +550,7 @@ static void read_limit(const rd_kafka_ConfigEntry_t *entry, struct wp_asked *ask
 	}
 }
 
-void wp_inquiry_read_limit(const rd_kafka_ConfigResource_t *resource, struct wp_asked *asked)
+void wp_inquiry_read_limit(const rd_kafka_ConfigResource_t *resource, struct wp_asked_topic *asked)
 {
 	size_t count;
 	const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(resource, &count);
@@ -577,7 +577,7 @@ static void read_config(struct wp_inquiry *q, rd_kafka_event_t *event)
 	const rd_kafka_ConfigResource_t **resources = rd_kafka_DescribeConfigs_result_resources(
 		rd_kafka_event_DescribeConfigs_result(event), &count);
 	for (size_t i = 0; i < count; i++) {
-		struct wp_asked *asked = find(q, rd_kafka_ConfigResource_name(resources[i]));
+		struct wp_asked_topic *asked = find(q, rd_kafka_ConfigResource_name(resources[i]));
 		rd_kafka_resp_err_t code = rd_kafka_ConfigResource_error(resources[i]);
 		if (asked == NULL)
 			continue;

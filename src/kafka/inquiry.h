@@ -29,7 +29,7 @@ enum wp_inquiry_about {
 };
 
 /* What is known of a topic that was asked for. */
-struct wp_asked {
+struct wp_asked_topic {
 	char name[WP_TOPIC_NAME_MAX + 1];
 	rd_kafka_resp_err_t code; /* NO_ERROR: it is there */
 	size_t limit;		  /* bytes of a batch at most; 0: not told */
@@ -42,8 +42,9 @@ struct wp_asked {
 
 struct wp_answer {
 	enum wp_inquiry_about about;
-	bool heard;		       /* a broker answered, whatever it said */
-	const struct wp_asked *topics; /* borrowed from the inquiry, until the next question */
+	bool heard; /* a broker answered, whatever it said */
+	const struct wp_asked_topic
+		*topics; /* borrowed from the inquiry, until the next question */
 	size_t topic_count;
 	char text[512]; /* for people: why nothing was heard; else "" */
 };
@@ -63,8 +64,8 @@ struct wp_question;
 struct wp_inquiry {
 	enum wp_inquiry_stage stage;
 	enum wp_inquiry_about about;
-	enum wp_creation creation; /* NEVER, until its owner says otherwise */
-	struct wp_asked *topics;   /* owned, room for WP_INQUIRY_TOPICS_MAX */
+	enum wp_creation creation;     /* NEVER, until its owner says otherwise */
+	struct wp_asked_topic *topics; /* owned, room for WP_INQUIRY_TOPICS_MAX */
 	size_t topic_count;
 	struct wp_question *question; /* on the worker: owned by the job */
 	uint64_t job;
@@ -103,7 +104,7 @@ bool wp_inquiry_step(struct wp_inquiry *q, const struct wp_client *c, struct wp_
 bool wp_inquiry_read(struct wp_inquiry *q, const struct wp_client *c, struct wp_worker *worker,
 		     rd_kafka_event_t *event, struct wp_answer *ret);
 /* What the topic's configuration says of it. */
-void wp_inquiry_read_limit(const rd_kafka_ConfigResource_t *resource, struct wp_asked *asked);
+void wp_inquiry_read_limit(const rd_kafka_ConfigResource_t *resource, struct wp_asked_topic *asked);
 /* A connection broke, perhaps that to the broker that would be asked next. */
 void wp_inquiry_doubt_broker(struct wp_inquiry *q);
 /* Idle again; before the client is closed. */

@@ -100,7 +100,11 @@ struct wp_acl {
 enum wp_right wp_acl_judge(const struct wp_acl *acls, size_t count, const char *principal,
 			   rd_kafka_AclOperation_t operation, const struct wp_acl **ret_denial);
 
-enum wp_idempotence { WP_IDEMPOTENCE_NOT_KNOWN, WP_IDEMPOTENCE_GRANTED, WP_IDEMPOTENCE_REFUSED };
+enum wp_idempotence_right {
+	WP_IDEMPOTENCE_NOT_KNOWN,
+	WP_IDEMPOTENCE_GRANTED,
+	WP_IDEMPOTENCE_REFUSED
+};
 
 struct wp_asker {
 	rd_kafka_t *rk;		 /* owned */
@@ -109,7 +113,7 @@ struct wp_asker {
 	bool is_refused; /* credentials or TLS: waiting does not help */
 	rd_kafka_resp_err_t code;
 	struct wp_error trouble; /* the last that went wrong */
-	enum wp_idempotence idempotence;
+	enum wp_idempotence_right idempotence;
 	struct wp_cluster_facts cluster;
 	int32_t broker_id; /* one that answered; -1: none yet */
 };

@@ -218,10 +218,10 @@ struct wp_topic *wp_topics_next_retried(struct wp_topics *t, const struct wp_top
 
 /* ---- partitions ---- */
 
-static void forget(struct wp_partition *partitions, int32_t from, int32_t to)
+static void forget(struct wp_topic_partition *partitions, int32_t from, int32_t to)
 {
 	for (int32_t i = from; i < to; i++)
-		partitions[i] = (struct wp_partition){ .confirmed_at_ms = INT64_MIN };
+		partitions[i] = (struct wp_topic_partition){ .confirmed_at_ms = INT64_MIN };
 }
 
 void wp_topics_drop_handles(struct wp_topics *t)
@@ -236,7 +236,7 @@ void wp_topics_drop_handles(struct wp_topics *t)
 	}
 }
 
-bool wp_partition_lost_data(struct wp_partition *partition, wp_ticket ticket, int64_t offset,
+bool wp_partition_lost_data(struct wp_topic_partition *partition, wp_ticket ticket, int64_t offset,
 			    int64_t *ret_before)
 {
 	if (offset < 0 || ticket <= partition->ticket)
@@ -253,7 +253,7 @@ enum wp_rc wp_topics_set_partitions(struct wp_topics *t, struct wp_topic *topic,
 {
 	assert(count > 0);
 	if (count > topic->partition_count) {
-		struct wp_partition *partitions =
+		struct wp_topic_partition *partitions =
 			realloc(topic->partitions, (size_t)count * sizeof(*partitions));
 		if (partitions == NULL)
 			return WP_NOMEM;

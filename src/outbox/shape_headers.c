@@ -292,7 +292,7 @@ static void add_fields(struct wp_shape *s, const struct wp_event *event, struct 
 }
 
 /* Sets `part` among the failed ones where a fault came of it. */
-static void add_part(struct wp_shape *s, enum wp_part part,
+static void add_part(struct wp_shape *s, enum wp_shape_part part,
 		     void (*add)(struct wp_shape *s, struct wp_span text, struct faults *f),
 		     struct wp_span text, struct faults *all)
 {

@@ -64,7 +64,7 @@ struct wp_shape {
 };
 
 /* What could not be made. */
-enum wp_part {
+enum wp_shape_part {
 	WP_PART_TOPIC = 1,
 	WP_PART_TIMESTAMP = 2,
 	WP_PART_PARTITION = 4,

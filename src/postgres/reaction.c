@@ -69,7 +69,7 @@ static const struct row *find(const char *sqlstate, size_t size)
 	return NULL;
 }
 
-enum wp_reaction wp_postgres_reaction(enum wp_phase phase, const char *sqlstate)
+enum wp_reaction wp_postgres_reaction(enum wp_connection_phase phase, const char *sqlstate)
 {
 	if (strlen(sqlstate) != 5)
 		return WP_REACT_RECONNECT;

@@ -6,9 +6,9 @@
 #include "walpost/telemetry/health.h"
 #include "walpost/relay/wal_guard.h"
 
-static void say(struct wp_verdict *v, const char *format, ...) WP_PRINTF(2, 3);
+static void say(struct wp_health_verdict *v, const char *format, ...) WP_PRINTF(2, 3);
 
-static void say(struct wp_verdict *v, const char *format, ...)
+static void say(struct wp_health_verdict *v, const char *format, ...)
 {
 	va_list arguments;
 
@@ -34,7 +34,7 @@ static bool is_late(const struct wp_telemetry *v, int64_t due_ms)
 	return is_set(due_ms) && v->now.ms - due_ms >= WP_LIVE_LATE_MS;
 }
 
-static bool is_live(const struct wp_telemetry *v, struct wp_verdict *ret)
+static bool is_live(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	if (is_late(v, v->step_due_ms)) {
 		say(ret, "the event loop is overdue by %" PRId64 " s: the relay is stuck",
@@ -61,7 +61,7 @@ static bool is_stopping(const struct wp_relay_snapshot *r)
 }
 
 /* Held, or on its way out. */
-static bool is_gone(const struct wp_telemetry *v, struct wp_verdict *ret)
+static bool is_gone(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 
@@ -85,7 +85,7 @@ static bool is_back_soon(const struct wp_telemetry *v)
 	return is_set(v->relay.heard_ms) && v->now.ms - v->relay.heard_ms < WP_READY_AWAY_MS;
 }
 
-static bool is_away(const struct wp_telemetry *v, struct wp_verdict *ret)
+static bool is_away(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 
@@ -99,7 +99,7 @@ static bool is_away(const struct wp_telemetry *v, struct wp_verdict *ret)
 	return true;
 }
 
-static bool is_without_topic(const struct wp_telemetry *v, struct wp_verdict *ret)
+static bool is_without_topic(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 
@@ -122,7 +122,7 @@ static bool is_without_topic(const struct wp_telemetry *v, struct wp_verdict *re
  * A new pod whose way to Kafka is barred must not replace one that works, whether it streams or
  * stands by.
  */
-static bool is_unreached(const struct wp_telemetry *v, struct wp_verdict *ret)
+static bool is_unreached(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	if (v->relay.sink_reached)
 		return false;
@@ -131,7 +131,7 @@ static bool is_unreached(const struct wp_telemetry *v, struct wp_verdict *ret)
 }
 
 /* Nothing is read before it is known what is parked. */
-static bool cannot_read_parked(const struct wp_telemetry *v, struct wp_verdict *ret)
+static bool cannot_read_parked(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	const struct wp_parking_figures *p = &v->relay.parking;
 
@@ -143,7 +143,7 @@ static bool cannot_read_parked(const struct wp_telemetry *v, struct wp_verdict *
 	return true;
 }
 
-static bool is_foreign(const struct wp_telemetry *v, struct wp_verdict *ret)
+static bool is_foreign(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	if (!v->relay.foreign)
 		return false;
@@ -152,7 +152,7 @@ static bool is_foreign(const struct wp_telemetry *v, struct wp_verdict *ret)
 	return true;
 }
 
-static bool is_withheld(const struct wp_telemetry *v, struct wp_verdict *ret)
+static bool is_withheld(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 
@@ -166,7 +166,7 @@ static bool is_withheld(const struct wp_telemetry *v, struct wp_verdict *ret)
 }
 
 /* Then reports that come are none, those around it being sent again each time. */
-static bool is_refused(const struct wp_telemetry *v, struct wp_verdict *ret)
+static bool is_refused(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 
@@ -180,7 +180,7 @@ static bool is_refused(const struct wp_telemetry *v, struct wp_verdict *ret)
 }
 
 /* Reports that come are progress, however old the oldest event is. */
-static bool is_stalled(const struct wp_telemetry *v, struct wp_verdict *ret)
+static bool is_stalled(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 	bool none_lately =
@@ -210,7 +210,7 @@ static bool is_stalled(const struct wp_telemetry *v, struct wp_verdict *ret)
 }
 
 /* A paused relay does not read, and so hears nothing. */
-static bool is_deaf(const struct wp_telemetry *v, struct wp_verdict *ret)
+static bool is_deaf(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 
@@ -223,7 +223,7 @@ static bool is_deaf(const struct wp_telemetry *v, struct wp_verdict *ret)
 	return true;
 }
 
-static bool is_suspect(const struct wp_telemetry *v, struct wp_verdict *ret)
+static bool is_suspect(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	if (!v->relay.slot.suspect)
 		return false;
@@ -232,7 +232,7 @@ static bool is_suspect(const struct wp_telemetry *v, struct wp_verdict *ret)
 	return true;
 }
 
-static bool is_to_be_lost(const struct wp_telemetry *v, struct wp_verdict *ret)
+static bool is_to_be_lost(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	const struct wp_relay_slot *s = &v->relay.slot;
 
@@ -243,7 +243,7 @@ static bool is_to_be_lost(const struct wp_telemetry *v, struct wp_verdict *ret)
 }
 
 /* What is good to know, and no reason against it. */
-static void remark(const struct wp_telemetry *v, struct wp_verdict *ret)
+static void remark(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 
@@ -267,9 +267,9 @@ static void remark(const struct wp_telemetry *v, struct wp_verdict *ret)
 		    r->parking.events, r->parking.aggregates);
 }
 
-void wp_verdict_of(const struct wp_telemetry *v, struct wp_verdict *ret)
+void wp_verdict_of(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
-	*ret = (struct wp_verdict){ .live = true };
+	*ret = (struct wp_health_verdict){ .live = true };
 	ret->live = is_live(v, ret);
 	/* All are asked: each that is wrong is told. */
 	bool gone = is_gone(v, ret);
@@ -292,7 +292,8 @@ void wp_verdict_of(const struct wp_telemetry *v, struct wp_verdict *ret)
 		remark(v, ret);
 }
 
-static enum wp_rc write_lines(struct wp_buffer *into, const char *first, const struct wp_verdict *v)
+static enum wp_rc write_lines(struct wp_buffer *into, const char *first,
+			      const struct wp_health_verdict *v)
 {
 	enum wp_rc rc = wp_buffer_printf(into, "%s\n", first);
 
@@ -304,14 +305,14 @@ static enum wp_rc write_lines(struct wp_buffer *into, const char *first, const s
 	return rc;
 }
 
-enum wp_rc wp_livez_text(struct wp_buffer *into, const struct wp_verdict *v)
+enum wp_rc wp_livez_text(struct wp_buffer *into, const struct wp_health_verdict *v)
 {
-	const struct wp_verdict nothing = { .live = v->live };
+	const struct wp_health_verdict nothing = { .live = v->live };
 
 	return write_lines(into, v->live ? "ok" : "stuck", v->live ? &nothing : v);
 }
 
-enum wp_rc wp_readyz_text(struct wp_buffer *into, const struct wp_verdict *v)
+enum wp_rc wp_readyz_text(struct wp_buffer *into, const struct wp_health_verdict *v)
 {
 	return write_lines(into, v->ready ? "ready" : "not ready", v);
 }

@@ -27,6 +27,21 @@ def test_no_banned_function_is_called(tree):
     assert not found
 
 
+def test_each_type_of_ours_is_defined_once_in_the_program(tree):
+    places = {}
+    for path in _tracked(tree, ".c", ".h"):
+        if path.is_relative_to(tree / "src") or path.is_relative_to(tree / "include"):
+            for tag in words.tags(path.read_text()):
+                places.setdefault(tag, []).append(str(path.relative_to(tree)))
+    assert len(places) > 300
+    assert not {tag: where for tag, where in places.items() if len(where) > 1}
+
+
+def test_a_planted_tag_is_found():
+    text = "struct wp_a {\n};\nenum wp_b { WP_B };\nunion wp_c\n{\n};\nstruct d {\n};\n\tstruct wp_e e;\n"
+    assert words.tags(text) == ["wp_a", "wp_b", "wp_c"]
+
+
 def test_a_planted_call_is_found():
     assert words.calls("int n = atoi(text);", words.BANNED) == [(1, "atoi")]
     assert words.calls("\n  strcpy (a, b);", words.BANNED) == [(2, "strcpy")]

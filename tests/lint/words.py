@@ -32,3 +32,8 @@ def calls(text, names):
     pattern = re.compile(r"(?<![\w.>])(" + "|".join(names) + r")\s*\(")
     code = code_of(text)
     return [(code.count("\n", 0, match.start()) + 1, match[1]) for match in pattern.finditer(code)]
+
+
+def tags(text):
+    """Of the types of ours that are defined there: only those of one file go without wp_."""
+    return re.findall(r"^(?:struct|enum|union) (wp_\w+)\s*\{", code_of(text), re.MULTILINE)

@@ -10,7 +10,7 @@
 
 #include "walpost/diff/fingerprint.h"
 
-enum wp_part {
+enum wp_difference_part {
 	WP_PART_TOPIC,
 	WP_PART_PARTITION, /* compared in the right topic only */
 	WP_PART_TIMESTAMP,
@@ -25,7 +25,7 @@ enum wp_part {
 #define WP_AT_UNKNOWN SIZE_MAX
 
 struct wp_difference {
-	enum wp_part part;
+	enum wp_difference_part part;
 	struct wp_span header;	/* HEADER: its name */
 	struct wp_trace wanted; /* all but PARTITION and TIMESTAMP */
 	struct wp_trace found;
@@ -41,7 +41,7 @@ struct wp_differences {
 };
 
 /* "key", "partition"; constant. */
-const char *wp_part_name(enum wp_part part);
+const char *wp_part_name(enum wp_difference_part part);
 /* `found` has a timestamp of WP_TIMESTAMP_NOW where the topic does not keep the producer's. */
 void wp_compare(const struct wp_fingerprint *wanted, const struct wp_record *found,
 		struct wp_differences *ret);

@@ -44,14 +44,14 @@ struct wp_matching_counts {
 	uint64_t nameless;	   /* without an id */
 };
 
-enum wp_verdict { WP_VERDICT_EQUAL, WP_VERDICT_DIFFERENT, WP_VERDICT_MISSING };
+enum wp_row_verdict { WP_VERDICT_EQUAL, WP_VERDICT_DIFFERENT, WP_VERDICT_MISSING };
 
 /* Spans live until the next row is expected. */
 struct wp_matching_row {
 	size_t table; /* as it was given */
 	struct wp_span id;
 	struct wp_span topic; /* in which it would be sent */
-	enum wp_verdict verdict;
+	enum wp_row_verdict verdict;
 	uint64_t records;
 };
 
@@ -67,7 +67,7 @@ struct wp_window {
 };
 
 struct wp_shown_part {
-	enum wp_part part;
+	enum wp_difference_part part;
 	char header[WP_MATCHING_NAME_SIZE];
 	size_t at; /* or WP_AT_UNKNOWN */
 	struct wp_window wanted;

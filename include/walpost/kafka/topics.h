@@ -60,7 +60,7 @@ enum wp_topic_trouble {
 	WP_TOPIC_REFUSED, /* INVALID_TOPIC_EXCEPTION */
 };
 
-struct wp_partition {
+struct wp_topic_partition {
 	/* What the producer of now knows of it. */
 	wp_ticket pioneer;	 /* sent first and alone, and not reported yet; 0: none */
 	int64_t confirmed_at_ms; /* INT64_MIN: nothing was confirmed on it */
@@ -80,14 +80,14 @@ struct wp_topic {
 	unsigned failures; /* reports against it since the last good one */
 	int64_t ask_at_ms;
 	int64_t answered_at_ms;
-	size_t in_flight;		 /* records sent and not reported; none that is queued */
-	unsigned client;		 /* of the producer's: whose `handle` it is */
-	bool is_expected;		 /* to be asked for before an event comes */
-	bool recounts;			 /* asked for because a partition was missing */
-	size_t limit;			 /* bytes of a batch at most; 0: not known */
-	const char *limit_name;		 /* static: the property that sets it */
-	void *handle;			 /* owned; NULL: none yet */
-	struct wp_partition *partitions; /* owned */
+	size_t in_flight;	/* records sent and not reported; none that is queued */
+	unsigned client;	/* of the producer's: whose `handle` it is */
+	bool is_expected;	/* to be asked for before an event comes */
+	bool recounts;		/* asked for because a partition was missing */
+	size_t limit;		/* bytes of a batch at most; 0: not known */
+	const char *limit_name; /* static: the property that sets it */
+	void *handle;		/* owned; NULL: none yet */
+	struct wp_topic_partition *partitions; /* owned */
 	int32_t partition_count;
 	struct wp_queue queue; /* what waits for it, or for the first record of a partition */
 	bool is_retried;       /* something happened that these may have waited for */
@@ -141,7 +141,7 @@ void wp_topics_drop_handles(struct wp_topics *t);
  * had already. True: at that offset or above, `ret_before`, one was confirmed that was sent before
  * it, so Kafka no longer has that one. Reports out of the order of sending tell nothing.
  */
-bool wp_partition_lost_data(struct wp_partition *partition, wp_ticket ticket, int64_t offset,
+bool wp_partition_lost_data(struct wp_topic_partition *partition, wp_ticket ticket, int64_t offset,
 			    int64_t *ret_before);
 /* New ones are as never used. WP_NOMEM: as before. */
 enum wp_rc wp_topics_set_partitions(struct wp_topics *t, struct wp_topic *topic,

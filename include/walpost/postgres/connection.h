@@ -75,10 +75,10 @@ enum wp_rc wp_connection_facts(const struct wp_postgres_options *options,
 			       struct wp_error *error) WP_MUST_CHECK;
 
 /* One table: what an SQLSTATE calls for. Pure. */
-enum wp_phase { WP_PHASE_CONNECT, WP_PHASE_SQL, WP_PHASE_START, WP_PHASE_COPY };
+enum wp_connection_phase { WP_PHASE_CONNECT, WP_PHASE_SQL, WP_PHASE_START, WP_PHASE_COPY };
 
 /* `sqlstate` "" : none was given (connection lost). Unknown ones:
  * WP_REACT_RECONNECT, in the copy WP_REACT_TRY_THRICE. */
-enum wp_reaction wp_postgres_reaction(enum wp_phase phase, const char *sqlstate);
+enum wp_reaction wp_postgres_reaction(enum wp_connection_phase phase, const char *sqlstate);
 
 #endif

@@ -21,9 +21,9 @@
 /* The server was silent for this long, though it pings twice in wal_sender_timeout. */
 #define WP_READY_DEAF_MS (60 * 1000)
 
-void wp_verdict_of(const struct wp_telemetry *v, struct wp_verdict *ret);
+void wp_verdict_of(const struct wp_telemetry *v, struct wp_health_verdict *ret);
 /* One line each: "ok" or what is wrong first, then the reasons. WP_FULL, WP_NOMEM. */
-enum wp_rc wp_livez_text(struct wp_buffer *into, const struct wp_verdict *v) WP_MUST_CHECK;
-enum wp_rc wp_readyz_text(struct wp_buffer *into, const struct wp_verdict *v) WP_MUST_CHECK;
+enum wp_rc wp_livez_text(struct wp_buffer *into, const struct wp_health_verdict *v) WP_MUST_CHECK;
+enum wp_rc wp_readyz_text(struct wp_buffer *into, const struct wp_health_verdict *v) WP_MUST_CHECK;
 
 #endif

@@ -72,7 +72,7 @@ struct wp_telemetry_schemas {
 /* Room for an error with its cure (base/error.h), which is to be pasted, and for what stands before it. */
 #define WP_VITALS_REASON_SIZE 2560
 
-struct wp_verdict {
+struct wp_health_verdict {
 	bool live;
 	bool ready;
 	/* Why it is not, or what else to know of it when it is. */
@@ -102,7 +102,7 @@ struct wp_telemetry {
 	const struct wp_log_memory *log;
 	uint64_t log_dropped;
 	const struct wp_history *history;
-	struct wp_verdict verdict; /* wp_verdict_of(), of all above */
+	struct wp_health_verdict verdict; /* wp_verdict_of(), of all above */
 };
 
 /*

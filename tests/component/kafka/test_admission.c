@@ -42,7 +42,7 @@ static int64_t effective_batch_size(void)
 
 static void answer_of(const char *topic, size_t limit, const char *limit_name)
 {
-	struct wp_asked asked = {
+	struct wp_asked_topic asked = {
 		.limit = limit,
 		.limit_name = limit_name,
 		.partition_count = 1,
@@ -101,9 +101,9 @@ static void an_event_at_the_topics_limit_passes_and_one_byte_more_is_data(void *
 	CHECK_HAS(error.text, "max.message.bytes of 5000 bytes for topic orders");
 }
 
-static struct wp_asked limit_of(const char *message_max, const char *segment)
+static struct wp_asked_topic limit_of(const char *message_max, const char *segment)
 {
-	struct wp_asked asked = { .limit = 1 };
+	struct wp_asked_topic asked = { .limit = 1 };
 	rd_kafka_ConfigResource_t *r =
 		rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, "orders");
 
@@ -120,7 +120,7 @@ static void a_segment_below_max_message_bytes_is_the_limit_and_is_named(void **s
 {
 	world_property(&w, "compression.type", "none");
 	world_open_for(&w, "orders");
-	struct wp_asked told = limit_of("1048588", "1073741824");
+	struct wp_asked_topic told = limit_of("1048588", "1073741824");
 	CHECK_EQ(told.limit, 1048588);
 	CHECK_TEXT(told.limit_name, "max.message.bytes");
 	told = limit_of("4000000", "3000");
@@ -314,7 +314,7 @@ static void a_partition_long_unused_is_new_again(void **state)
 {
 	struct wp_record record = world_record("orders", "k", "v");
 	world_open_for(&w, "orders");
-	struct wp_partition *partition =
+	struct wp_topic_partition *partition =
 		&wp_topics_find(&inside()->admission.topics, "orders")->partitions[0];
 	partition->confirmed_at_ms = inside()->now_ms - 600000 + 30000; /* time goes on */
 	CHECK_EQ(sent_of(2, 2, &record), 2);

@@ -323,9 +323,9 @@ static void a_new_client_for_smaller_batches_sends_what_waited(void **state)
 		take(ticket, "new", "k");
 	struct wp_topic *topic = wp_topics_find(&inside()->admission.topics, "new");
 	WORLD_UNTIL(&w, inside()->inquiry.stage == WP_INQUIRY_IDLE);
-	struct wp_asked asked = { .limit = 65536,
-				  .limit_name = "max.message.bytes",
-				  .partition_count = 4 };
+	struct wp_asked_topic asked = { .limit = 65536,
+					.limit_name = "max.message.bytes",
+					.partition_count = 4 };
 	(void)snprintf(asked.name, sizeof(asked.name), "new");
 	struct wp_answer a = {
 		.about = WP_INQUIRY_TOPICS, .heard = true, .topics = &asked, .topic_count = 1

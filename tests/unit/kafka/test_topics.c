@@ -113,7 +113,7 @@ static void an_offset_that_goes_back_is_data_lost_and_is_told_once(void **state)
 	int64_t before = 0;
 
 	CHECK_EQ(wp_topics_set_partitions(&t, orders, 1), WP_OK);
-	struct wp_partition *p = &orders->partitions[0];
+	struct wp_topic_partition *p = &orders->partitions[0];
 	CHECK(!wp_partition_lost_data(p, 5, 0, &before)); /* new to us, whatever it holds */
 	CHECK(!wp_partition_lost_data(p, 6, 1, &before));
 	CHECK(!wp_partition_lost_data(p, 9, 700, &before)); /* others write to it, too */
@@ -132,7 +132,7 @@ static void what_tells_nothing_is_no_alarm(void **state)
 	int64_t before = 0;
 
 	CHECK_EQ(wp_topics_set_partitions(&t, orders, 2), WP_OK);
-	struct wp_partition *p = &orders->partitions[0];
+	struct wp_topic_partition *p = &orders->partitions[0];
 	CHECK(!wp_partition_lost_data(p, 5, 100, &before));
 	CHECK(!wp_partition_lost_data(p, 6, -1001, &before)); /* a duplicate of a retry has none */
 	CHECK(!wp_partition_lost_data(p, 4, 99, &before));    /* sent before, reported later */
@@ -212,7 +212,7 @@ static void partitions_begin_unknown_and_are_forgotten_with_the_handles(void **s
 	CHECK_EQ(wp_topics_set_partitions(&t, topic, 2), WP_OK);
 	CHECK_EQ(topic->partition_count, 2);
 	CHECK_EQ(topic->partitions[1].confirmed_at_ms, INT64_MIN);
-	topic->partitions[1] = (struct wp_partition){ .pioneer = 7, .confirmed_at_ms = 9 };
+	topic->partitions[1] = (struct wp_topic_partition){ .pioneer = 7, .confirmed_at_ms = 9 };
 	CHECK_EQ(wp_topics_set_partitions(&t, topic, 3), WP_OK);
 	CHECK_EQ(topic->partitions[1].confirmed_at_ms, 9);
 	CHECK_EQ(topic->partitions[2].confirmed_at_ms, INT64_MIN);

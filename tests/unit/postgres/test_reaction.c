@@ -7,7 +7,7 @@
 static void each_code_calls_for_its_reaction(void **state)
 {
 	static const struct {
-		enum wp_phase phase;
+		enum wp_connection_phase phase;
 		const char *codes; /* of five characters each */
 		enum wp_reaction reaction;
 		const char *rule;
@@ -49,7 +49,7 @@ static void each_code_calls_for_its_reaction(void **state)
 
 static void no_code_and_unknown_codes_are_tried_again(void **state)
 {
-	for (enum wp_phase phase = WP_PHASE_CONNECT; phase <= WP_PHASE_COPY; phase++) {
+	for (enum wp_connection_phase phase = WP_PHASE_CONNECT; phase <= WP_PHASE_COPY; phase++) {
 		CHECK_EQ(wp_postgres_reaction(phase, ""), WP_REACT_RECONNECT);
 		CHECK_EQ(wp_postgres_reaction(phase, "08"), WP_REACT_RECONNECT);
 		CHECK_EQ(wp_postgres_reaction(phase, "ZZ999"),

@@ -1,8 +1,8 @@
 #include "patient.h"
 
-static struct wp_verdict verdict(void)
+static struct wp_health_verdict verdict(void)
 {
-	struct wp_verdict v;
+	struct wp_health_verdict v;
 
 	wp_verdict_of(&p.telemetry, &v);
 	return v;
@@ -10,7 +10,7 @@ static struct wp_verdict verdict(void)
 
 static void is_ready(const char *remark)
 {
-	struct wp_verdict v = verdict();
+	struct wp_health_verdict v = verdict();
 
 	CHECK(v.live);
 	CHECK(v.ready);
@@ -22,7 +22,7 @@ static void is_ready(const char *remark)
 
 static void is_not_ready(const char *reason)
 {
-	struct wp_verdict v = verdict();
+	struct wp_health_verdict v = verdict();
 
 	CHECK(v.live);
 	CHECK(!v.ready);
@@ -284,7 +284,7 @@ static void what_is_good_to_know_is_told(void **state)
 static void the_texts_say_the_word_first(void **state)
 {
 	struct wp_buffer into;
-	struct wp_verdict v = verdict();
+	struct wp_health_verdict v = verdict();
 
 	wp_buffer_init(&into, 4096);
 	CHECK_EQ(wp_livez_text(&into, &v), WP_OK);
@@ -295,14 +295,15 @@ static void the_texts_say_the_word_first(void **state)
 	CHECK_EQ(wp_livez_text(&into, &v), WP_OK);
 	CHECK_SPAN(wp_buffer_span(&into), "ok\n"); /* its reasons are those of readiness */
 	wp_buffer_reset(&into);
-	v = (struct wp_verdict){ .reasons = { "late", "far" }, .reason_count = 2 };
+	v = (struct wp_health_verdict){ .reasons = { "late", "far" }, .reason_count = 2 };
 	CHECK_EQ(wp_livez_text(&into, &v), WP_OK);
 	CHECK_SPAN(wp_buffer_span(&into), "stuck\nlate\nfar\n");
 	wp_buffer_reset(&into);
 	CHECK_EQ(wp_readyz_text(&into, &v), WP_OK);
 	CHECK_SPAN(wp_buffer_span(&into), "not ready\nlate\nfar\n");
 	wp_buffer_reset(&into);
-	v = (struct wp_verdict){ .reasons = { "\x1B[2J\xC2\x9B\nready" }, .reason_count = 1 };
+	v = (struct wp_health_verdict){ .reasons = { "\x1B[2J\xC2\x9B\nready" },
+					.reason_count = 1 };
 	CHECK_EQ(wp_readyz_text(&into, &v), WP_OK);
 	CHECK_SPAN(wp_buffer_span(&into), "not ready\n\\x1b[2J\\u009B\\x0aready\n");
 	wp_buffer_release(&into);
