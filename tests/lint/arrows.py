@@ -53,7 +53,6 @@ FOREIGN = {
     "microhttpd.h": {"http/server", "cli/version"},
     "protobuf-c/": {"envelope", "cli/version"},
     "pcre2.h": {"outbox", "cli/version"},
-    "ini_config": {"config"},
     "jansson.h": {"config", "cli", "kafka/statistics", "login"},
     "openssl/": {"postgres/copy", "login"},
     "yaml.h": {"import"},
