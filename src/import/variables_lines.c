@@ -169,7 +169,7 @@ static enum wp_rc take_option(struct lines *l, const char *word, unsigned line, 
 	const char *option = wp_import_java_option(wp_span_of(word));
 
 	*way = OPTIONS;
-	if (option != NULL && strncmp(word, option, strlen(option)) == 0)
+	if (option != NULL && strncmp(word, "-D", 2) == 0)
 		wp_import_take_further(l->taker, option, line);
 	else if (strncmp(word, FILE_OF_VARIABLES, strlen(FILE_OF_VARIABLES)) == 0)
 		wp_import_take_further(l->taker, FILE_OF_VARIABLES, line);

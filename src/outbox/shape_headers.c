@@ -243,18 +243,16 @@ static void add_properties(struct wp_shape *s, struct wp_span text, struct fault
 	size_t first = s->header_count;
 	enum wp_rc rc = wp_java_properties_init(&walk, text, &s->names);
 
-	if (rc != WP_OK) {
-		wp_error_set(&inner, rc, "no room for a java.util.Properties text of %zu bytes",
-			     text.size);
-		take(f, rc, &inner);
-		return;
-	}
-	while (wp_java_properties_next(&walk, &property) == WP_OK) {
-		if (wp_span_is_null(property.name))
+	while (rc == WP_OK) {
+		rc = wp_java_properties_next(&walk, &property);
+		if (rc == WP_OK && wp_span_is_null(property.name))
 			return;
-		take(f, add_property(s, first, &property, &inner), &inner);
+		if (rc == WP_OK)
+			take(f, add_property(s, first, &property, &inner), &inner);
 	}
-	take(f, refuse_properties(&walk, &inner), &inner);
+	if (rc == WP_DATA)
+		rc = refuse_properties(&walk, &inner);
+	take(f, rc, &inner);
 }
 
 static void add_json(struct wp_shape *s, struct wp_span text, struct faults *f)

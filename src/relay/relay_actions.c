@@ -302,8 +302,8 @@ static enum wp_machine_event move(struct wp_relay *r, enum wp_machine_event even
 }
 
 /*
- * The last status says what is confirmed, and may not before the row names us: without a sink there
- * is nothing else to wait for, but for that there is.
+ * The last status says what is confirmed, which it may not do before the row names us: when the sink
+ * has failed, its reports are not waited for any more, but the row is.
  */
 static bool is_put_off(struct wp_relay *r, enum wp_machine_event event)
 {

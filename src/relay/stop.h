@@ -21,7 +21,7 @@ struct wp_stop {
 	const char *halt_event; /* NULL: nothing made it stop */
 	struct wp_error halt_error;
 	bool slot_lost;	  /* that is why */
-	bool sink_lost;	  /* while it drains: nothing more will be confirmed */
+	bool sink_lost;	  /* while it drains: what is in flight is not waited for any more */
 	int64_t noted_ms; /* that it is held */
 	struct wp_drain drain;
 };

@@ -272,6 +272,10 @@ def test_a_class_that_is_not_debeziums_is_named_by_what_it_is(value, said):
     (_compose(DEBEZIUM_SOURCE_PROVIDE_TRANSACTION_METADATA="yes"), "debezium.source.provide.transaction.metadata"),
     ("docker run --env-file a.env \\\n" + "".join(f" -e {n}={v}" for n, v in SERVER.items()) + " debezium/server\n",
      "--env-file in line 1"),
+    ("docker run" + "".join(f" -e {n}={v}" for n, v in SERVER.items()) + " debezium/server -Dquarkus.http.port=1\n",
+     "-Dquarkus. in line 1"),
+    ("docker run" + "".join(f" -e {n}={v}" for n, v in SERVER.items())
+     + ' debezium/server "-Dquarkus.http.port=1 -Ddebezium.source.slot.name=x"\n', "-Ddebezium. in line 1"),
     ("docker run \\\n --mount=type=bind,target=/debezium/conf \\\n " + " ".join(
         f"-e {n}={v}" for n, v in SERVER.items()) + " debezium/server\n", "the volume in line 2"),
     ("docker run \\\n -v ./all:/debezium \\\n " + " ".join(

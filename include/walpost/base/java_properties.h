@@ -18,7 +18,7 @@ struct wp_java_property {
 	unsigned line;	      /* where its name begins */
 };
 
-/* All that is no such text: Java throws at the first, and makes no text of the second. */
+/* Why a text is refused: Java throws at the first, and makes no text of the second. */
 enum wp_java_fault {
 	WP_JAVA_NO_DIGIT, /* \u without four hexadecimal digits */
 	WP_JAVA_HALF,	  /* half of a surrogate pair */
