@@ -122,7 +122,10 @@ static void judge_claim(struct wp_relay *r, struct wp_now now)
 	if (!wp_slot_identity_moved_at_start(&claim, v, &error))
 		return;
 	r->health.suspect = true; /* nothing is confirmed, not even in the last status */
-	wp_relay_halt(r, WP_EXIT_HUMAN, "slot_moved", &error, now);
+	if (r->stop.exit_code == 0)
+		wp_relay_halt(r, WP_EXIT_HUMAN, "slot_moved", &error, now);
+	else /* the first reason to stop counts, and this one is told */
+		wp_relay_note(r, WP_NOTE_ERROR, "slot_moved")->error = error;
 }
 
 /* Also while it stops: the slot is not to be moved before the row names us. */

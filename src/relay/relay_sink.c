@@ -86,8 +86,10 @@ static void divert(struct wp_relay *r, const struct wp_report *report, struct wp
 static void note_refusal(struct wp_relay *r, const struct wp_report *report)
 {
 	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "event_refused")->error, WP_OK,
-			   "an event was refused with %s; streaming again from the confirmed LSN",
-			   report->code);
+			   "an event was refused with %s; %s", report->code,
+			   r->machine.state == WP_DRAINING
+				   ? "the next start sends it again"
+				   : "streaming again from the confirmed LSN");
 }
 
 /* Up to the end of the transaction that the last event sent belongs to. */
@@ -171,7 +173,8 @@ static void refused(struct wp_relay *r, const struct wp_report *report, struct w
 	}
 	if (report->reaction == WP_REACT_ISOLATE && !r->isolation.one_in_flight)
 		isolate(r); /* also when what it broke was noticed first */
-	if (r->machine.state == WP_REWINDING)
+	if (r->machine.state == WP_REWINDING || r->machine.state >= WP_FINISHING ||
+	    r->stop.sink_lost)
 		return;
 	note_refusal(r, report);
 	if (report->reaction != WP_REACT_ISOLATE) /* else it is found out, and goes its way */

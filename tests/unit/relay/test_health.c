@@ -400,6 +400,29 @@ static void a_sink_that_breaks_then_is_told_of_once(void **state)
 	CHECK_STATE("finishing");
 }
 
+/* What it refuses then is read again by who streams next, not by us. */
+static void what_a_sink_refuses_before_the_row_names_us_is_told_as_no_rewind(void **state)
+{
+	b->source.view.unclaimed = true;
+	stream();
+	for (int i = 0; i < 4; i++)
+		one_event(0x2000 + 0x1000 * (wp_lsn)i, "1");
+	wp_relay_stop(b->relay, now());
+	step();
+	b->options.rewinds_max = 2;
+	for (wp_ticket ticket = 1; ticket <= 4; ticket++) {
+		b->events[0] = '\0';
+		scripted_sink_refuse(&b->sink, ticket, WP_REACT_REWIND, false, "SOME_ERROR");
+		step();
+		CHECK_EQ(noted("event_refused"), ticket == 1);
+	}
+	CHECK_STATE("draining");
+	b->source.view.unclaimed = false;
+	step();
+	CHECK_STATE("finishing");
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+}
+
 static void a_row_that_cannot_be_written_is_not_waited_for_for_ever(void **state)
 {
 	b->source.view.unclaimed = true;
@@ -949,6 +972,24 @@ static void a_slot_that_moved_as_we_started_is_found_by_the_claim(void **state)
 		  "slot walpost is at 0/1064, but this process had confirmed only 0/1000");
 }
 
+static void a_slot_that_moved_is_told_by_a_relay_that_stops_for_another_reason_too(void **state)
+{
+	b->source.view.unclaimed = true;
+	stream();
+	one_event(0x2000, "1");
+	b->sink.view.state = WP_SINK_FAILED;
+	b->sink.view.reaction = WP_REACT_STOP_CONFIG;
+	step();
+	CHECK_NOTED("E:sink_failed");
+	CHECK_STATE("draining");
+	b->source.view.unclaimed = false;
+	b->source.view.claimed = SLOT + 100;
+	step();
+	CHECK_NOTED("E:slot_moved");
+	CHECK_EQ(b->source.status.flush, 0);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 2);
+}
+
 static void without_the_row_what_is_beyond_us_is_told(void **state)
 {
 	stream();
@@ -1153,6 +1194,7 @@ int main(void)
 		   TEST(a_standby_that_saw_a_foreign_client_move_the_slot_needs_a_human),
 		   TEST(a_foreign_client_that_did_not_move_it_is_no_reason_to_stop),
 		   TEST(a_slot_that_moved_as_we_started_is_found_by_the_claim),
+		   TEST(a_slot_that_moved_is_told_by_a_relay_that_stops_for_another_reason_too),
 		   TEST(without_the_row_what_is_beyond_us_is_told),
 		   TEST(what_the_server_withholds_is_a_stall),
 		   TEST(who_sends_between_two_answers_withholds_nothing),
@@ -1163,6 +1205,7 @@ int main(void)
 		   TEST(the_slot_is_not_moved_before_the_row_names_us),
 		   TEST(a_sink_that_fails_before_the_row_names_us_is_left_when_the_slot_may_move),
 		   TEST(a_sink_that_breaks_then_is_told_of_once),
+		   TEST(what_a_sink_refuses_before_the_row_names_us_is_told_as_no_rewind),
 		   TEST(a_row_that_cannot_be_written_is_not_waited_for_for_ever),
 		   TEST(what_is_not_claimed_yet_is_written_at_once),
 		   TEST(a_checkpoint_that_cannot_be_kept_true_is_not_believed),

@@ -2521,7 +2521,14 @@ static void a_refusal_while_draining_settles_nothing(void **state)
 	ask_to_stop();
 	refuse(1, WP_REACT_REWIND, false);
 	CHECK_STATE("finishing");
+	CHECK(noted("W:event_refused"));
+	CHECK_TEXT(b->last.text,
+		   "an event was refused with SOME_ERROR; the next start sends it again");
 	CHECK_EQ(b->source.status.flush, SLOT);
+	b->events[0] = '\0';
+	refuse(1, WP_REACT_REWIND, false);
+	CHECK(!noted("event_refused"));
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
 }
 
 static void without_a_stream_a_stop_is_immediate(void **state)
