@@ -104,6 +104,7 @@ static int32_t read_unit(struct wp_java_properties *p)
 static enum wp_rc put_escaped_unit(struct wp_java_properties *p)
 {
 	uint8_t bytes[WP_UTF8_SIZE_MAX];
+	unsigned line = p->line;
 	int32_t unit = read_unit(p);
 
 	if (unit >= 0xD800 && unit <= 0xDBFF && p->end - p->at >= 2 && p->at[0] == '\\' &&
@@ -118,6 +119,8 @@ static enum wp_rc put_escaped_unit(struct wp_java_properties *p)
 	if (unit < 0 || (unit >= 0xD800 && unit <= 0xDFFF)) {
 		p->fault = unit < 0 ? WP_JAVA_NO_DIGIT : WP_JAVA_HALF;
 		p->half = (unsigned)unit;
+		if (unit >= 0)
+			p->line = line;
 		return WP_DATA;
 	}
 	put(p, (struct wp_span){ bytes, wp_utf8_encode((uint32_t)unit, bytes) });

@@ -28,7 +28,7 @@ struct wp_java_properties {
 	const uint8_t *at;
 	const uint8_t *end;
 	struct wp_buffer *into;
-	unsigned line;		  /* of `at`, from 1 */
+	unsigned line;		  /* of `at`, from 1; after WP_JAVA_HALF: where the half begins */
 	enum wp_java_fault fault; /* after WP_DATA */
 	unsigned half;		  /* of WP_JAVA_HALF: the half that is there */
 };

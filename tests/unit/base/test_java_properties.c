@@ -164,6 +164,9 @@ static void half_of_a_pair_is_refused(void **state)
 	CHECK_EQ(properties.half, 0xD83D);
 	refuses("a=\\ud83d\\n", WP_JAVA_HALF);
 	CHECK_EQ(properties.half, 0xD83D);
+	CHECK_EQ(properties.line, 1);
+	refuses("\na=\\ud8\\\n3d\\\nx", WP_JAVA_HALF);
+	CHECK_EQ(properties.line, 2);
 }
 
 static void what_was_given_does_not_move(void **state)
