@@ -103,7 +103,7 @@ def test_a_transaction_that_blocks_the_slot_is_named(lost):
     connection = lost.connect()
     connection.execute("BEGIN")
     connection.execute("SELECT pg_current_xact_id()")
-    why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n", "--timeout", "2s"))
+    why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n", "--timeout", "10s"))
     assert f"process {connection.info.backend_pid}," in why and "raise --timeout" in why
     backfill.no_slot_is_left(lost)
     connection.execute("ROLLBACK")

@@ -128,7 +128,7 @@ def test_once_the_slot_is_another_cleanup_takes_no_row_for_delivered(held):
 
 
 def _interrupted_by(stage, act, *arguments):
-    process = backfill.start(stage, *MISSING, *arguments, "--rate", "50")
+    process = backfill.start(stage, *MISSING, *arguments, "--rate", "5")
     before = len(backfill.sent(stage))
     wait_until(lambda: len(backfill.sent(stage)) > before or process.poll() is not None, 60, "some are sent")
     act()
@@ -153,7 +153,7 @@ def test_a_relay_that_is_started_meanwhile_ends_it_at_once(held):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_says_that_no_slot_was_created(lost, number):
-    process = backfill.start(lost, *MISSING, "--rate", "50")
+    process = backfill.start(lost, *MISSING, "--rate", "5")
     before = len(backfill.sent(lost))
     wait_until(lambda: len(backfill.sent(lost)) > before or process.poll() is not None, 60, "some are sent")
     process.send_signal(number)

@@ -131,7 +131,8 @@ def test_while_replicas_are_missing_nothing_is_confirmed_and_then_all_arrives_on
     relay.wait_log("sink_stalled", 180)
     assert stage.confirmed() < first_of_them
     # One late answer of the broker may have been told as silence: that is over then.
-    assert len(relay.log("sink_unreachable")) == len(relay.log("sink_reachable"))
+    relay.wait_until(lambda: len(relay.log("sink_unreachable")) == len(relay.log("sink_reachable")), 20,
+                     "no silence of the broker is told as lasting")
     second.start()
     stage.wait_all_confirmed(60, relay)
     assert relay.log("sink_confirms")

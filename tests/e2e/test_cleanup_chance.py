@@ -188,6 +188,9 @@ def test_random_schedules(own_postgres, make_stage, scaled):
             print(seed, steps[-1], flush=True)
             getattr(schedule, steps[-1])()
         schedule.end_all()
+        if {"unpublish", "leave"} & set(steps):  # it may be about to stop for that
+            schedule.relay.end()
+            stage.wait_released()
         if not schedule.relay.is_alive():
             schedule.relay = schedule.start()
         if stage.postgres.version == "14" and schedule.partitioned:

@@ -65,9 +65,17 @@ def test_it_lets_sessions_replication_and_cancels_through(stage, front, authorit
     with psycopg.connect(conninfo, password=_rds_password(), autocommit=True) as connection:
         assert connection.execute("SELECT current_user, current_database()").fetchall() == [
             ("postgres", stage.database)]
-        threading.Timer(0.3, connection.cancel_safe).start()  # the other keeps the lock that the front needs
+
+        def cancel():
+            sleeps = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"
+            wait_until(lambda: stage.sql(sleeps), 20, "the session sleeps")
+            connection.cancel_safe()  # cancel() keeps the lock that the front needs
+
+        canceller = threading.Thread(target=cancel)
+        canceller.start()
         with pytest.raises(psycopg.errors.QueryCanceled):
-            connection.execute("SELECT pg_sleep(20)")
+            connection.execute("SELECT pg_sleep(200)")
+        canceller.join()
     wait_until(lambda: front.cancels == 1, 5, "the cancel has come")
     with psycopg.connect(conninfo + " replication=database", password=_rds_password(), autocommit=True,
                          cursor_factory=psycopg.ClientCursor) as connection:

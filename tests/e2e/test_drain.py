@@ -9,11 +9,12 @@ from contextlib import ExitStack
 import psycopg
 import pytest
 
+from lib import process
 from lib.checker import check_all, check_once
 from lib.relay import binary, clean_environment, config_text, run_command
 from lib.sql_scripts import passing_role, run_script
 from lib.stage import identifier
-from lib.waiting import holds_for, wait_until
+from lib.waiting import holds_for, let_grow_old, wait_until
 from lib.writer import Writer
 
 pytestmark = pytest.mark.on("all")
@@ -44,6 +45,15 @@ def _start(stage, *arguments):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def _start_and_wait_marked(stage):
+    """The command, once its mark is committed: it has its number then, and asks how far the slot is."""
+    command = _start(stage)
+    asks = ("SELECT FROM pg_stat_activity WHERE datname = current_database() "
+            "AND application_name ~ '^walpost drain [0-9]+$' AND query LIKE 'WITH ours AS %%'")
+    wait_until(lambda: stage.sql(asks), 20, "the drain waits")
+    return command
+
+
 def _lsn(text):
     high, low = text.split("/")
     return int(high, 16) << 32 | int(low, 16)
@@ -53,6 +63,17 @@ def _standby_of_another_database(stage):
     """A connection such as a standby relay has."""
     return psycopg.connect(stage.postgres.conninfo("postgres", application_name="walpost", replication="database"),
                            autocommit=True)
+
+
+def _is_held_connected(stage, standby):
+    """Is the standby stopped by a signal, and connected? One that is not goes on."""
+    process.pause(standby.pid)
+    if stage.sql("""SELECT FROM pg_stat_replication JOIN pg_stat_activity USING (pid)
+                    WHERE datname = current_database()
+                      AND pid NOT IN (SELECT active_pid FROM pg_replication_slots WHERE active_pid IS NOT NULL)"""):
+        return True
+    process.resume(standby.pid)
+    return False
 
 
 def _mark(stage, number="123456789", slot=None):
@@ -129,11 +150,7 @@ def test_killed_it_leaves_the_relay_alone(make_stage, mortal_kafka):
     stage.wait_all_confirmed()
     mortal_kafka.stop()
     stage.insert("2")
-    command = _start(stage)
-    wait_until(lambda: stage.sql("SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'walpost drain %%'"), 20,
-               "the drain waits")
-    end = stage.wal_end()
-    wait_until(lambda: stage.wal_end() > end, 20, "its mark is written")
+    command = _start_and_wait_marked(stage)
     command.kill()
     command.wait()
     mortal_kafka.start()
@@ -151,11 +168,7 @@ def test_a_relay_that_is_killed_and_started_meanwhile_is_drained_all_the_same(ma
     stage.wait_all_confirmed()
     mortal_kafka.stop()
     stage.insert("2")
-    command = _start(stage)
-    wait_until(lambda: stage.sql("SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'walpost drain %%'"), 20,
-               "the drain waits")
-    end = stage.wal_end()
-    wait_until(lambda: stage.wal_end() > end, 20, "its mark is written")
+    command = _start_and_wait_marked(stage)
     relay.kill()
     relay.start()
     mortal_kafka.start()
@@ -175,6 +188,7 @@ def test_without_a_relay_it_says_what_is_missing(prepared):
     assert done.stdout == ""
 
 
+@pytest.mark.alone  # the standby has the slot within five seconds
 def test_a_standby_that_takes_over_is_told_with_the_cure(prepared):
     first = prepared.relay()
     prepared.wait_streaming(first)
@@ -184,13 +198,17 @@ def test_a_standby_that_takes_over_is_told_with_the_cure(prepared):
     with ExitStack() as others:
         for _ in range(3):
             others.enter_context(_standby_of_another_database(prepared))
-        done = _drain(prepared)
-    assert done.returncode == 1, done.stderr
-    assert f"slot {prepared.slot}: drained at" in done.stdout
+        wait_until(lambda: _is_held_connected(prepared, second), 20, "the standby is held while it is connected")
+        command = _start(prepared)
+        assert first.wait_exit(30) == 0
+        let_grow_old(1)  # by then the drain has seen the slot without a reader, which it would miss else
+        process.resume(second.pid)
+        out, err = command.communicate(timeout=60)
+    assert command.returncode == 1, err
+    assert f"slot {prepared.slot}: drained at" in out
     # One that connects again is there twice for a moment.
-    assert re.search("(1 standby relay waits|2 standby relays wait)", done.stderr)
-    assert "Stop the standby relays first" in done.stderr
-    assert first.wait_exit(10) == 0
+    assert re.search("(1 standby relay waits|2 standby relays wait)", err)
+    assert "Stop the standby relays first" in err
     prepared.wait_streaming(second)
     assert _drain(prepared).returncode == 0
     assert second.wait_exit(10) == 0

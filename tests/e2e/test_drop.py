@@ -92,7 +92,7 @@ def test_one_that_expires_while_it_is_parked_is_given_up_and_its_aggregate_goes_
     prepare(stage)
     stage.create_topic(partitions=2, **TooLarge.topic)
     relay = stage.relay({**PARK, **TooLarge.relay, **EXPIRES})
-    emit(stage, "a", lives="6 seconds", payload=_noise(300_000))
+    emit(stage, "a", lives="15 seconds", payload=_noise(300_000))
     later = [emit(stage, "a") for _ in range(3)]
     wait_parked(stage, 4, relay)
     relay.wait_until(lambda: not parked(stage), 120, "nothing is parked")

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from lib import process
 from lib.asked import get
 from lib.failover import Standby, return_as_standby
 from lib.relay import binary, clean_environment, run_command
@@ -158,8 +159,8 @@ def _findings(relay, **conninfo):
 
 
 def _psql(server, database, cure):
-    done = subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", server.conninfo(database)], input=cure,
-                          text=True, capture_output=True, env=clean_environment(), timeout=60)
+    done = process.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", server.conninfo(database)], input=cure,
+                       env=clean_environment())
     assert done.returncode == 0, done.stderr
 
 

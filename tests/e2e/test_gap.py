@@ -56,8 +56,9 @@ def test_that_the_slot_is_gone_is_written_down_once(stage):
     seen = len(relay.log())
     relay.start()
     assert relay.wait_exit() == 3, relay.log_tail()
-    assert [line["event"] for line in relay.log()[seen:] if line["level"] in ("warn", "error")
-            and line["event"] not in ("kafka_log", "stopped")] == ["stream_refused"], relay.log_tail()
+    complaints = [line["event"] for line in relay.log()[seen:] if line["level"] in ("warn", "error")]
+    assert set(complaints) - {"kafka_log", "sink_unreachable", "stopped"} == {"stream_refused"}, relay.log_tail()
+    assert complaints.count("stream_refused") == 1
     ((trouble,),) = stage.sql("SELECT trouble FROM walpost.slot_checkpoint WHERE slot = %s", (stage.slot,))
     assert f"there is no slot {stage.slot}" in trouble
 
@@ -519,7 +520,6 @@ def test_what_the_documentation_says_to_compare_the_table_with_the_topics_finds_
     commands = commands.replace("kafka:9092", stage.kafka.address).replace("outbox.event.order", stage.topic())
     database = {"PGHOST": "127.0.0.1", "PGPORT": str(stage.postgres.port), "PGUSER": "postgres",
                 "PGDATABASE": stage.database}
-    done = subprocess.run(["bash", "-ec", commands], cwd=stage.folder, env={**os.environ, **database}, timeout=60,
-                          capture_output=True, text=True)
+    done = process.run(["bash", "-ec", commands], cwd=stage.folder, env={**os.environ, **database})
     ((missing,),) = stage.sql("SELECT id::text FROM outbox WHERE aggregateid = 'missing'")
     assert (done.stderr, done.stdout.split()) == ("", [missing])

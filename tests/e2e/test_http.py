@@ -14,7 +14,7 @@ from lib.asked import get, http_port
 from lib.ports import take_port
 from lib.relay import clean_environment, run_command
 from lib.service_manager import ServiceManager
-from lib.waiting import wait_until
+from lib.waiting import limit_factor, wait_until
 
 LISTEN = {"http.listen": "127.0.0.1:0"}
 
@@ -160,7 +160,7 @@ def test_one_that_is_held_lives_and_says_why_it_is_not_ready(stage):
     stage.create_topic()
     relay = stage.relay({**LISTEN, "relay.on_halt": "hold"})
     stage.wait_claimed(relay)
-    stage.sql(f"DROP PUBLICATION {stage.publication}")
+    stage.sql(f"ALTER PUBLICATION {stage.publication} DROP TABLE {stage.table}")
     wait_until(lambda: _value(relay, "walpost_state", state="held") == 1, 20, "it is held")
     code, text, _ = get(relay, "/readyz")
     assert code == 503 and "events_would_be_lost" in text
@@ -247,7 +247,7 @@ GARBAGE = [
 
 
 def _send_garbage(port, text):
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=5 * limit_factor()) as connection:
         try:
             connection.sendall(text)
             connection.recv(65536)

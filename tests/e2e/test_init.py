@@ -10,7 +10,7 @@ import threading
 import psycopg
 import pytest
 
-from lib import places
+from lib import places, process
 from lib.administered import Administered
 from lib.relay import binary, clean_environment
 from lib.waiting import wait_until
@@ -59,7 +59,7 @@ def _catalog(database):
         "SELECT oid::regprocedure::text, prosecdef, proconfig FROM pg_proc "
         "WHERE pronamespace = 'walpost'::regnamespace ORDER BY 1",
         "SELECT plugin, slot_type, temporary, two_phase, to_jsonb(s)->>'failover' FROM pg_replication_slots s "
-        "WHERE database = current_database()",
+        "WHERE database = current_database() AND NOT temporary",  # that of a check that has just ended
     )]
 
 
@@ -183,8 +183,11 @@ def test_check_and_status_say_how_it_stands_with_scheduled_events(database):
         database.sql("INSERT INTO walpost.scheduled (deliver_at, outbox, \"row\", attempts, error, retry_at) VALUES "
                      "(now() - %s * interval '1 s', %s, '{}', %s, 'it does not fit', now() + interval '1 h')",
                      (seconds, name, attempts))
+    not_overdue = "UPDATE walpost.scheduled SET deliver_at = now() WHERE outbox = 'due'"
+    database.sql(not_overdue)
     finding = database.check()["scheduled"]
     assert finding["level"] == "warn" and "1 scheduled events or more are overdue" in finding["what"]
+    database.sql(not_overdue)
     shown = json.loads(database.command("status", "--json").stdout)
     assert [shown[f"scheduled_{name}"] for name in ("due", "overdue", "failed")] == [2, 1, 1]
     assert 90 <= shown["seconds_since_due"] < 1000
@@ -505,7 +508,7 @@ def test_what_the_slot_waits_for_is_named(database):
             assert said or init.poll() is None
         assert re.search(r"transaction \d+ s old, idle in transaction, application long job, user postgres", said)
         busy.execute("COMMIT")
-        assert init.wait(60) == 0  # transactions of other tests end too
+        assert process.wait_exit(init, 60, "walpost init") == 0  # transactions of other tests end too
         init.stdout.close(), init.stderr.close()
 
 

@@ -88,7 +88,7 @@ def test_those_that_need_no_row_of_it_end_too(ready):
     with locked(ready, "outbox") as holder:
         for command, run in run_all(ready, OTHERS).items():
             assert run.stdout + run.stderr, command
-        backfill = run_command("backfill", "--force", "--timeout", "3s", "-c", ready.file, deadline=DEADLINE)
+        backfill = run_command("backfill", "--force", "--timeout", "10s", "-c", ready.file, deadline=DEADLINE)
         assert backfill.returncode != 0 and f"process {holder}" in backfill.stderr, backfill.stderr
 
 
@@ -108,10 +108,11 @@ def test_a_table_of_walpost_that_is_locked_is_named(ready, table):
 
 def test_check_asks_no_more_once_it_has_met_a_lock(ready):
     """A question that follows forgets the lock, unless it waits for the same, as a plan of the catalogs may have it."""
+    before = ready.postgres.log_size()
     with locked(ready, "walpost.parked") as holder:
         checked = run_command("check", "-c", ready.file, deadline=DEADLINE)
     assert checked.returncode == 1 and f"table walpost.parked is locked by process {holder}" in checked.stdout, checked
-    log = ready.postgres.log.read_text()
+    log = ready.postgres.log_since(before)
     asked = rf"\[(\d+)\] walpost STATEMENT: .*\n.*\n?.*FROM walpost.parked WHERE slot = '{ready.slot}'"
     (pid,) = set(re.findall(asked, log))
     assert len(re.findall(rf"\[{pid}\] walpost ERROR:  canceling statement due to user request", log)) == 1

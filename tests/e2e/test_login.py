@@ -51,12 +51,12 @@ def _by_command(kafka, command, **more):
             "kafka.token_command": command, **more}
 
 
-def test_a_relay_streams_on_while_tokens_of_ten_seconds_expire(make_stage, token_kafka, folder, scaled):
+def test_a_relay_streams_on_while_tokens_of_fifteen_seconds_expire(make_stage, token_kafka, folder, scaled):
     stage = make_stage(kafka=token_kafka)
     stage.create_topic()
     script = _script(folder, _PRINT_TOKEN)
-    relay = stage.relay(_by_command(token_kafka, f"sh {script} 10"))
-    until = time.monotonic() + scaled(25, 120)
+    relay = stage.relay(_by_command(token_kafka, f"sh {script} 15"))
+    until = time.monotonic() + scaled(30, 120)
     while time.monotonic() < until:
         stage.insert_many(50, "a{0}")
         stage.wait_all_confirmed(30, relay)

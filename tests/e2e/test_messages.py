@@ -284,6 +284,7 @@ def test_a_text_that_may_be_no_utf8_is_never_read_as_such(make_stage, encoding, 
     emit(stage, {**CONTENT, "id": "good"})  # ASCII is the same in every encoding
     relay.wait_until(lambda: stage.read(), 20, "the event behind it is sent")
     assert [m.header("id") for m in stage.read()] == [b"good"]
+    relay.wait_until(lambda: stage.read("dead"), 20, "the letter is written")
     (letter,) = stage.read("dead")
     assert letter.value == content and letter.key is None
     reason = letter.header("walpost-dead-letter-reason").decode()

@@ -187,7 +187,7 @@ def test_another_key_column_is_refused_while_something_is_parked(parking):
 
 
 def lines(relay):
-    return [json.loads(line) for line in relay.stdout_text().splitlines()]
+    return [json.loads(line) for line in relay.stdout_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
 def by_position(some):
@@ -320,6 +320,7 @@ def test_a_hot_key_far_behind_comes_to_its_end(parking, scaled):
     assert not relay.log("parked_attempt_failed")
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(300)
 def test_large_transactions_of_one_aggregate_are_parked_and_sent_at_the_same_time(parking):
     stage = parking

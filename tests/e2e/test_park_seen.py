@@ -48,16 +48,25 @@ def test_what_is_parked_is_seen_until_it_is_delivered(parking):
     seen = _status(relay)["parked"]
     assert seen["on"] and (seen["aggregates"], seen["events"], seen["parked"]) == (1, 3, 3)
     assert seen["aggregates_by_code"] == {"MSG_SIZE_TOO_LARGE": 1} and seen["trouble"] is None
-    assert _status(relay)["ready"] and 0 < seen["oldest_seconds"] < 600
-    code, text, _ = get(relay, "/readyz")
-    assert code == 200 and "parked events: 3, aggregates: 1 (walpost parked list)" in text
+    assert 0 < seen["oldest_seconds"] < 600
+    # Each failed attempt costs a stream: in between nobody streams.
+    relay.wait_until(lambda: _status(relay)["ready"], 30, "it is ready")
+
+    def readies():
+        code, text, _ = get(relay, "/readyz")
+        return code == 200 and "parked events: 3, aggregates: 1 (walpost parked list)" in text
+
+    relay.wait_until(readies, 30, "it says what is parked")
     code, page, _ = get(relay, "/")
     assert 'id="parked"' in page and "<th>MSG_SIZE_TOO_LARGE</th><td>1</td>" in page
     for path in ("/metrics", "/status", "/"):
         assert "a-secret-key" not in get(relay, path)[1]
-    # Each failed attempt costs a stream: in between nobody streams.
-    relay.wait_until(lambda: by_walpost_status(stage)[0] == 0, 30, "it streams")
-    shown = by_walpost_status(stage)[1]
+
+    def streams():
+        code, shown = by_walpost_status(stage)
+        return code == 0 and shown
+
+    shown = relay.wait_until(streams, 30, "it streams")
     assert (shown["parked_aggregates"], shown["parked_events"]) == (1, 3)
     assert "; parked events: 3, aggregates: 1, the oldest for " in shown["means"]
 

@@ -371,7 +371,6 @@ def test_a_retry_waits_until_all_is_delivered(parking, relay_by_sql, meanwhile):
     done = retry.result()
     assert done.returncode == 0, done.stderr
     assert f"slot {parking.slot}: 4 of 4 events delivered\n" in done.stdout
-    assert done.stderr.startswith("0 of 4 events delivered\n"), done.stderr
 
 
 def test_a_retry_that_fails_again_tells_why(parking, relay_by_sql, meanwhile):

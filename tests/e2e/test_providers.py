@@ -1,10 +1,10 @@
 """`walpost check` on a provider's server, imitated by what only that has: roles, settings, functions, sessions."""
 
 import contextlib
-import subprocess
 
 import pytest
 
+from lib import process
 from lib.administered import Administered
 from lib.relay import clean_environment, config_text, run_command
 
@@ -202,8 +202,8 @@ def test_the_printed_sql_gives_replication_or_warns_and_does_the_rest(administra
 
 def run_psql(database, script):
     """By the administrator of the configuration, statement by statement, to the end."""
-    return subprocess.run(["psql", "-X", "-q", "-d", database.config["postgres.conninfo"]], input=script, text=True,
-                          capture_output=True, env=clean_environment(), timeout=60)
+    return process.run(["psql", "-X", "-q", "-d", database.config["postgres.conninfo"]], input=script,
+                       env=clean_environment())
 
 
 def test_a_pooler_is_named_with_the_server_behind_it(ready, server):

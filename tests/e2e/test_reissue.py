@@ -78,7 +78,7 @@ def stdout_relay(stage, changes=None):
 
 
 def lines(relay):
-    return [json.loads(line) for line in relay.stdout_text().splitlines()]
+    return [json.loads(line) for line in relay.stdout_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
 def header(line, name):

@@ -158,14 +158,15 @@ def test_rows_that_are_inserted_meanwhile_are_not_sent_by_it(delivered):
     assert sorted(_again(stage)) == sorted(_ids(stage, "n <= 100"))
 
 
-def test_killed_at_any_point_it_is_resumed_and_each_row_is_sent_once(delivered, scaled, record_property):
+def test_killed_at_any_point_it_is_resumed_and_each_row_is_sent_once(delivered, scaled):
     stage, rows = delivered, scaled(5_000, 100_000)
     stage.sql(f"""INSERT INTO {stage.table} (id, aggregatetype, aggregateid, type, payload, n)
         SELECT gen_random_uuid(), 'order', (n % 10)::text, 'made', '{{}}', n FROM generate_series(101, {rows}) n""")
     stage.sql(f"ALTER TABLE {stage.table} ALTER n SET NOT NULL")
     words = ["--order-by", "n"]
+    slow = ["--rate", rows // 10]  # ten seconds of it, so that there is something left after five kills
     for kill in range(5):
-        command = subprocess.Popen([binary(), *map(str, _command(stage, *words))], env=clean_environment(),
+        command = subprocess.Popen([binary(), *map(str, _command(stage, *words, *slow))], env=clean_environment(),
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         goal = rows // 7 * (kill + 1)
         wait_until(lambda goal=goal: stage.sql("SELECT 1 FROM walpost.replay WHERE sent >= %s", (goal,)), 120,
@@ -180,8 +181,6 @@ def test_killed_at_any_point_it_is_resumed_and_each_row_is_sent_once(delivered, 
     assert _json(done)["sent"] == rows
     again = _again(stage)
     assert again == _ids(stage, order="n")
-    ((seconds,),) = stage.sql("SELECT extract(epoch FROM updated_at - created_at)::float FROM walpost.replay")
-    record_property("rows a second, with five kills", rows / seconds)
     done = _replay(stage, "resume", "1")
     assert done.returncode == 2 and "replay 1 is over: it is done" in done.stderr
 
@@ -222,9 +221,9 @@ def test_interrupted_and_resumed_it_keeps_its_topic(delivered):
     stage = delivered
     other = stage.create_topic("other", partitions=1)
     command = subprocess.Popen(
-        [binary(), *map(str, _command(stage, "--to-topic", other, "--rate", "20", *ANY))], env=clean_environment(),
+        [binary(), *map(str, _command(stage, "--to-topic", other, "--rate", "2", *ANY))], env=clean_environment(),
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: stage.sql("SELECT 1 FROM walpost.replay WHERE sent > 10"), 30, "it sends")
+    wait_until(lambda: stage.sql("SELECT 1 FROM walpost.replay WHERE sent > 0"), 30, "it sends")
     command.kill()
     command.wait()
     (job,) = _json(_replay(stage, "list", "--json"))
@@ -320,7 +319,7 @@ def test_a_condition_is_executed_by_who_gives_it_only(delivered):
 
 def test_cancelled_it_stops_where_it_runs_and_is_not_resumed(delivered):
     stage = delivered
-    command = subprocess.Popen([binary(), *map(str, _command(stage, "--rate", "10", *ANY))], env=clean_environment(),
+    command = subprocess.Popen([binary(), *map(str, _command(stage, "--rate", "2", *ANY))], env=clean_environment(),
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: stage.sql("SELECT 1 FROM walpost.replay WHERE sent > 0"), 30, "it sends")
     done = _replay(stage, "cancel", "1")
@@ -339,7 +338,7 @@ def test_while_no_relay_reads_it_waits_and_nothing_piles_up(delivered):
         SELECT gen_random_uuid(), 'order', 'x', 'made', '{{}}' FROM generate_series(1, 4000) n""")
     stage.wait_all_confirmed()
     relay = stage.relays[-1]
-    command = subprocess.Popen([binary(), *map(str, _command(stage, "--rate", "500", *ANY))], env=clean_environment(),
+    command = subprocess.Popen([binary(), *map(str, _command(stage, "--rate", "200", *ANY))], env=clean_environment(),
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: stage.sql("SELECT 1 FROM walpost.replay WHERE sent > 0"), 30, "it has begun")
     relay.stop()

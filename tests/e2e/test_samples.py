@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from lib import places, samples
 from lib.kafka import Reader
 from lib.sql_scripts import run_script
+from lib.waiting import wait_until
 
 EMIT = (places.TREE / "sql" / "outbox_emit.sql").read_text()
 ORDERS = (samples.SAMPLES / "orders.sql").read_text()
@@ -120,7 +121,8 @@ def write_and_kill(stage, relay, reader, orders, count):
         relay.kill()
         stage.wait_released()
         relay.start()
-        written.result(30)
+        wait_until(written.done, 30, "all is written")
+        written.result()
 
 
 def killed_at_the_twentieth(stage, consumer):

@@ -145,6 +145,7 @@ def test_a_trigger_on_login_changes_no_byte(foreign, become):
 
 
 @since_17
+@pytest.mark.alone  # the commands' first statements have 20 ms
 def test_after_a_trigger_on_login_check_and_diff_are_right(foreign):
     stage, change = foreign
     changes = change("20ms")
@@ -163,6 +164,7 @@ def test_after_a_trigger_on_login_check_and_diff_are_right(foreign):
 
 
 @since_17
+@pytest.mark.alone
 def test_after_a_trigger_on_login_tail_shows_what_is_sent(foreign):
     stage, change = foreign
     changes = change("20ms")

@@ -66,6 +66,8 @@ def test_the_status_of_a_slot_that_a_relay_reads(stage):
     stage.wait_all_confirmed(relay=relay)
     stage.wait_claimed(relay)
     (pid,) = slot_row(stage, "active_pid")
+    streams = "SELECT FROM pg_stat_replication WHERE state = 'streaming' AND pid = %s"  # and does not catch up
+    relay.wait_until(lambda: stage.sql(streams, (pid,)), 60, "the walsender has caught up")
     ran = good(slot_status(stage), f"ok   slot {stage.slot} is read by process {pid} (streaming); ")
     facts = facts_of(ran)
     assert (facts["active_pid"], facts["walsender_state"], facts["walsender_user"]) == (

@@ -129,7 +129,8 @@ def test_while_kafka_is_down_the_slot_is_stalled_and_else_it_is_not(stage_of_kaf
     relay = stage.relay()
     stage.insert()
     stage.wait_all_confirmed(relay=relay)
-    assert (look()[0], look()[1]["state"]) == (0, "streams")
+    wait_until(lambda: look()[1]["state"] == "streams", 20, "it streams")
+    assert look()[0] == 0
     mortal_kafka.stop()
     stage.insert()
     wait_until(lambda: look()[1]["state"] == "stalled", 60, "the slot is stalled")

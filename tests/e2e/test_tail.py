@@ -379,6 +379,7 @@ def test_without_a_backlog_nothing_is_shown_and_it_ends(stage):
     assert _backlog(stage) == []
 
 
+@pytest.mark.heavy
 @pytest.mark.on("first")
 def test_a_backlog_of_many_transactions_and_one_that_is_huge_comes_whole_and_in_order(stage):
     for _ in range(30):
@@ -390,6 +391,7 @@ def test_a_backlog_of_many_transactions_and_one_that_is_huge_comes_whole_and_in_
     assert len(lines) == 123_001 and positions == sorted(set(positions)) and _ids(lines[-1:]) == [last]
 
 
+@pytest.mark.heavy
 @pytest.mark.on("first")
 def test_a_huge_transaction_needs_no_memory_for_it(stage, tailing):
     stage.sql("""INSERT INTO outbox SELECT gen_random_uuid(), 'order', n::text, 'created',

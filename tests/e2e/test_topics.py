@@ -35,10 +35,13 @@ def making_kafka(folder):
 def test_topics_that_the_broker_makes_are_no_matter_of_alarm(make_stage, making_kafka):
     stage = make_stage(kafka=making_kafka)
     relay = stage.relay({"kafka.allow.auto.create.topics": "true"})
+    stage.insert(topic="zero")  # the broker's first topic takes it longer, maybe so long that it is told
+    stage.wait_all_confirmed(30, relay)
+    before = len(relay.log("topic_waiting"))
     ids = [stage.insert(topic=name) for name in ("one", "two", "three")]
     stage.wait_all_confirmed(30, relay)
     assert [m.id for name in ("one", "two", "three") for m in stage.read(name)] == ids
-    assert relay.log("topic_waiting") == []
+    assert len(relay.log("topic_waiting")) == before
 
 
 @pytest.mark.alone

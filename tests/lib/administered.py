@@ -2,10 +2,10 @@
 
 import json
 import re
-import subprocess
 import uuid
 from pathlib import Path
 
+from lib import process
 from lib.relay import clean_environment, config_text, run_command
 
 _SETTING = re.compile(r"-- (?:then )?set ([a-z._]+) = (.*)")
@@ -51,10 +51,8 @@ class Administered:
 
     def psql(self, text):
         """As a DBA would, statement by statement, as a superuser."""
-        return subprocess.run(
-            ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", self.server.conninfo(self.name)],
-            input=text, text=True, capture_output=True, env=clean_environment(), timeout=60,
-        )
+        return process.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", self.server.conninfo(self.name)],
+                           input=text, env=clean_environment())
 
     def check(self):
         """Exit code, and the findings by their name."""

@@ -16,7 +16,9 @@ def give_order(stage):
 def command(stage, *arguments, changes=None):
     file = stage.folder / f"backfill-{uuid.uuid4().hex[:6]}.conf"
     file.write_text(config_text(stage.config(changes)))
-    return ["backfill", "-c", file, *arguments]
+    # The slot's creation waits for transactions of other tests as well.
+    patience = () if "--timeout" in arguments else ("--timeout", "240s")
+    return ["backfill", "-c", file, *arguments, *patience]
 
 
 def run(stage, *arguments, changes=None):

@@ -2,8 +2,8 @@
 
 import json
 import re
-import subprocess
 
+from lib import process
 from lib.relay import clean_environment, config_text, run_command
 
 _SETTING = re.compile(r"-- (?:then )?set ([a-z._]+) = (.*)")
@@ -32,9 +32,9 @@ def follow_check(stage, relay, config, rounds=3):
             return changes
         for finding in found.values():
             cure = finding["cure"]
-            done = subprocess.run(
+            done = process.run(
                 ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", stage.postgres.conninfo(stage.database)],
-                input=cure, text=True, capture_output=True, env=clean_environment(), timeout=60)
+                input=cure, env=clean_environment())
             assert done.returncode == 0, done.stderr
             changes.update(_SETTING.findall(cure))
             for command in re.findall(r"^-- (?:if a relay has used it: )?walpost (.*)$", cure, re.MULTILINE):

@@ -1,9 +1,9 @@
 """Kafka's own command line tools, under the names that its distribution gives them."""
 
 import os
-import subprocess
 from pathlib import Path
 
+from lib import process
 from servers import cache
 
 _CLASSES = {
@@ -35,7 +35,6 @@ class KafkaTools:
     def shell(self, text):
         """As typed into a shell; what it said."""
         path = f"{self.folder}:{os.environ['PATH']}"
-        done = subprocess.run(["sh", "-ec", text], env={**os.environ, "PATH": path}, cwd=self.folder,
-                              capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        done = process.run(["sh", "-ec", text], env={**os.environ, "PATH": path}, cwd=self.folder)
         assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
         return done.stdout

@@ -37,7 +37,7 @@ _STOP_SIGNALS = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": si
 
 def _rows(connection, sql, parameters):
     cursor = connection.execute(sql, parameters)
-    return cursor.fetchall() if cursor.description else []
+    return cursor.fetchall() if cursor.description is not None else []  # "SELECT FROM x" has rows of no column
 
 
 class _Kept:

@@ -1,5 +1,6 @@
 """Child processes that do not outlive the test run, and what /proc says about them."""
 
+import contextlib
 import ctypes
 import os
 import pwd
@@ -10,7 +11,7 @@ import time
 import uuid
 from pathlib import Path
 
-from lib.waiting import TooLate, is_late, wait_until
+from lib.waiting import TooLate, is_late, limit_factor, wait_until
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
@@ -41,6 +42,17 @@ def give_away(path):
     who = unprivileged()
     if who:
         os.chown(path, who["user"], who["group"])
+
+
+def run(command, deadline=60, **options):
+    """A command to its end, for `deadline` seconds at most and longer on a busy machine: returncode, stdout, stderr."""
+    words = list(map(str, command))
+    if "input" not in options:
+        options.setdefault("stdin", subprocess.DEVNULL)
+    try:
+        return subprocess.run(words, capture_output=True, text=True, timeout=deadline * limit_factor(), **options)
+    except subprocess.TimeoutExpired as late:
+        raise TooLate(f"{' '.join(words)} was still running after {late.timeout:.3g} s") from None
 
 
 def wait_exit(process, deadline, what):
@@ -117,6 +129,16 @@ def pause(pid):
     """SIGSTOP, and waits until it holds."""
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: is_stopped(pid), 5, f"process {pid} has stopped")
+
+
+@contextlib.contextmanager
+def held(pid):
+    """It stands still meanwhile."""
+    pause(pid)
+    try:
+        yield
+    finally:
+        resume(pid)
 
 
 def resume(pid):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lib import places, process
 from lib.logfmt import parse_line
-from lib.waiting import TooLate, limit_factor, wait_until
+from lib.waiting import TooLate, wait_until
 
 # What a developer's shell may hold must not reach the program.
 _FOREIGN = ("WALPOST", "PG")
@@ -38,13 +38,8 @@ def clean_environment(more=None):
 
 def run_command(*arguments, environment=None, deadline=60, input=None):
     """One walpost command to its end: returncode, stdout, stderr."""
-    try:
-        return subprocess.run(
-            [binary(), *map(str, arguments)], env=clean_environment(environment), capture_output=True, text=True,
-            timeout=deadline * limit_factor(), input=input, stdin=None if input is not None else subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired as late:
-        raise TooLate(f"walpost {' '.join(map(str, arguments))} was still running after {late.timeout:.3g} s") from None
+    options = {} if input is None else {"input": input}
+    return process.run([binary(), *arguments], deadline, env=clean_environment(environment), **options)
 
 
 class Relay:

@@ -75,10 +75,8 @@ def database_url(name, stage, schema="public"):
 
 def place_order(name, stage, how, order, customer, cents):
     """Runs a producer to its end: what it said, and its exit code."""
-    return subprocess.run(
-        [*map(str, command(name)), how, order, customer, str(cents)], stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, timeout=60, env=clean_environment({"DATABASE_URL": database_url(name, stage)}),
-    )
+    return process.run([*command(name), how, order, customer, cents],
+                       env=clean_environment({"DATABASE_URL": database_url(name, stage)}))
 
 
 class Consumer:

@@ -22,7 +22,7 @@ listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
 log.dirs={log}
-broker.session.timeout.ms=2000
+broker.session.timeout.ms=6000
 broker.heartbeat.interval.ms=400
 replica.lag.time.max.ms=3000
 """

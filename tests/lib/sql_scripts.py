@@ -1,11 +1,10 @@
 """The scripts of sql/, run as a DBA runs them: by psql, with variables."""
 
 import contextlib
-import subprocess
 
 import psycopg.pq
 
-from lib import places
+from lib import places, process
 from lib.relay import clean_environment
 from lib.stage import identifier
 from lib.waiting import wait_until
@@ -20,8 +19,7 @@ def script_command(stage, script, options=(), database=None, user="postgres", se
 
 
 def run_psql(command, environment=None, **more):
-    return subprocess.run(list(map(str, command)), env=clean_environment(environment), capture_output=True, text=True,
-                          timeout=60, **({"stdin": subprocess.DEVNULL} | more))
+    return process.run(command, env=clean_environment(environment), **more)
 
 
 def run_script(stage, script, **more):

@@ -13,7 +13,7 @@
 
 #include "walpost/wal/source.h"
 
-#define SOURCE_CONTRACT_PUMPS_MAX 3000
+#define SOURCE_CONTRACT_PUMPS_MAX 12000
 
 struct source_driver {
 	struct wp_source *source;

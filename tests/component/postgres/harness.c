@@ -69,6 +69,18 @@ const char *harness_value(struct harness *h, const char *format, ...)
 	return value;
 }
 
+/* A session hears of it after the server, which gives it to new ones. */
+void harness_set(struct harness *h, const char *setting)
+{
+	static const char loaded[] = "SELECT pg_conf_load_time()";
+	char before[64];
+
+	(void)snprintf(before, sizeof(before), "%s", harness_value(h, loaded));
+	harness_sql(h, "ALTER SYSTEM SET %s", setting);
+	harness_sql(h, "SELECT pg_reload_conf()");
+	AWAIT(h, strcmp(harness_value(h, loaded), before) != 0);
+}
+
 wp_lsn harness_confirmed(struct harness *h)
 {
 	wp_lsn lsn = 0;

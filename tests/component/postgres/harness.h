@@ -40,6 +40,8 @@ void harness_stream(struct harness *h);
 const struct wp_source_view *harness_view(const struct harness *h);
 
 void harness_sql(struct harness *h, const char *format, ...) WP_PRINTF(2, 3);
+/* "ssl = on": in force for all sessions that begin from then on. */
+void harness_set(struct harness *h, const char *setting);
 /* The first value of the first row, until the next call. */
 const char *harness_value(struct harness *h, const char *format, ...) WP_PRINTF(2, 3);
 wp_lsn harness_confirmed(struct harness *h);

@@ -1050,9 +1050,7 @@ static void a_busy_connection_is_given_back_too(void **state)
 static void a_commit_does_not_wait_for_us_as_a_synchronous_standby(void **state)
 {
 	harness.options.allow_synchronous = true;
-	harness_sql(&harness, "ALTER SYSTEM SET synchronous_standby_names = '*'");
-	harness_sql(&harness, "SELECT pg_reload_conf()");
-	AWAIT(&harness, !strcmp(harness_value(&harness, "SHOW synchronous_standby_names"), "*"));
+	harness_set(&harness, "synchronous_standby_names = '*'");
 	open_it();
 	put(0xA0, "\"k\"", "");
 	await_tickets(1);
@@ -1078,10 +1076,7 @@ static void protect_slot(void)
 	harness_sql(&harness, "SELECT pg_create_logical_replication_slot('s', 'pgoutput', false, "
 			      "false, true)");
 	harness_sql(&harness, "SELECT pg_create_physical_replication_slot('standby', true)");
-	harness_sql(&harness, "ALTER SYSTEM SET synchronized_standby_slots = 'standby'");
-	harness_sql(&harness, "SELECT pg_reload_conf()");
-	AWAIT(&harness,
-	      !strcmp(harness_value(&harness, "SHOW synchronized_standby_slots"), "standby"));
+	harness_set(&harness, "synchronized_standby_slots = 'standby'");
 }
 
 /* As if the standby had flushed all there is. */

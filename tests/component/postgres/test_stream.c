@@ -295,8 +295,7 @@ static void the_checkpoint_row_tells_all_of_it(void **state)
 
 static void the_checkpoint_is_written_though_a_synchronous_standby_is_awaited(void **state)
 {
-	harness_sql(&harness, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-	harness_sql(&harness, "SELECT pg_reload_conf()");
+	harness_set(&harness, "synchronous_standby_names = 'nobody'");
 	harness_start(&harness, WP_CHECKPOINT_WRITE);
 	CHECK_TEXT(harness_value(&harness, "SELECT owner FROM walpost.slot_checkpoint"),
 		   "walpost on test 1");
