@@ -4,10 +4,10 @@
  * if none is missing they are below the floor no longer.
  */
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_output.h"
 #include "walpost/cli/cli.h"
 #include "walpost/cli/diff.h"
 #include "walpost/cli/output.h"
@@ -298,14 +298,6 @@ static enum wp_rc each(struct cleanup *c, struct wp_error *error)
 	return rc;
 }
 
-static int print_json(const struct cleanup *c)
-{
-	if (json_dumpf(c->array, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0)
-		return wp_cli_fail(WP_EXIT_FAILED, "the result cannot be written as JSON");
-	printf("\n");
-	return wp_cli_done();
-}
-
 static int act(struct cleanup *c)
 {
 	struct wp_error error;
@@ -323,7 +315,7 @@ static int act(struct cleanup *c)
 	int exit_code =
 		rc == WP_OK ? wp_cli_done() : wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	if (rc == WP_OK && c->json)
-		exit_code = print_json(c);
+		exit_code = wp_cli_json_print(json_incref(c->array), "the result");
 	if (exit_code == WP_EXIT_OK && c->failed)
 		exit_code = WP_EXIT_FAILED;
 	json_decref(c->array);

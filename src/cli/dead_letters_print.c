@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
+#include "json_output.h"
 #include "walpost/base/display.h"
 #include "walpost/cli/cli.h"
 #include "walpost/cli/dead_letters.h"
@@ -88,15 +87,9 @@ static void set(bool *failed, json_t *object, const char *name, json_t *value)
 	*failed |= json_object_set_new(object, name, value) != 0;
 }
 
-/* Not valid as text, it still names what is meant. */
-static json_t *text_of(const char *text)
+json_t *wp_letter_text(const char *text)
 {
-	struct wp_excerpt excerpt;
-
-	if (text == NULL || text[0] == '\0')
-		return json_null();
-	json_t *whole = json_string(text);
-	return whole != NULL ? whole : json_string(wp_excerpt(&excerpt, wp_span_of(text)));
+	return wp_cli_json_text(wp_span_of(text == NULL || text[0] == '\0' ? NULL : text));
 }
 
 static json_t *mark_of(bool *failed, const struct wp_letter_mark *mark)
@@ -104,9 +97,9 @@ static json_t *mark_of(bool *failed, const struct wp_letter_mark *mark)
 	if (mark == NULL)
 		return json_null();
 	json_t *object = json_object();
-	set(failed, object, "at", text_of(mark->at));
-	set(failed, object, "by_role", text_of(mark->by_role));
-	set(failed, object, "by_client", text_of(mark->by_client));
+	set(failed, object, "at", wp_letter_text(mark->at));
+	set(failed, object, "by_role", wp_letter_text(mark->by_role));
+	set(failed, object, "by_client", wp_letter_text(mark->by_client));
 	set(failed, object, "times", json_integer(strtoll(mark->times, NULL, 10)));
 	return object;
 }
@@ -119,15 +112,15 @@ json_t *wp_letter_json(const struct wp_found_letter *letter, bool *failed)
 
 	set(failed, object, "partition", json_integer(letter->partition));
 	set(failed, object, "offset", json_integer(letter->offset));
-	set(failed, object, "time", text_of(time_of(letter, &time)));
-	set(failed, object, "table", prefix == NULL ? text_of(letter->table) : json_null());
-	set(failed, object, "prefix", text_of(prefix));
-	set(failed, object, "id", text_of(letter->id));
-	set(failed, object, "topic", text_of(letter->topic));
-	set(failed, object, "position", text_of(letter->position));
+	set(failed, object, "time", wp_letter_text(time_of(letter, &time)));
+	set(failed, object, "table", prefix == NULL ? wp_letter_text(letter->table) : json_null());
+	set(failed, object, "prefix", wp_letter_text(prefix));
+	set(failed, object, "id", wp_letter_text(letter->id));
+	set(failed, object, "topic", wp_letter_text(letter->topic));
+	set(failed, object, "position", wp_letter_text(letter->position));
 	set(failed, object, "size", json_integer(strtoll(letter->size, NULL, 10)));
-	set(failed, object, "reason", text_of(letter->reason));
-	set(failed, object, "omitted", text_of(letter->omitted));
+	set(failed, object, "reason", wp_letter_text(letter->reason));
+	set(failed, object, "omitted", wp_letter_text(letter->omitted));
 	set(failed, object, "sent_again", mark_of(failed, letter->mark));
 	return object;
 }
@@ -141,7 +134,7 @@ enum wp_rc wp_letters_print_json(const struct wp_letters *l, size_t count)
 	for (size_t i = 0; i < count; i++)
 		failed |=
 			json_array_append_new(letters, wp_letter_json(&l->items[i], &failed)) != 0;
-	set(&failed, object, "topic", text_of(l->topic));
+	set(&failed, object, "topic", wp_letter_text(l->topic));
 	set(&failed, object, "records", json_integer((json_int_t)l->records));
 	set(&failed, object, "other_records", json_integer((json_int_t)l->others));
 	set(&failed, object, "matched", json_integer((json_int_t)l->matched));

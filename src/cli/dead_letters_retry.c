@@ -51,16 +51,6 @@ static void set(struct wp_letters_retry *r, json_t *object, const char *name, js
 	r->json_failed |= json_object_set_new(object, name, value) != 0;
 }
 
-static json_t *text_of(const char *text)
-{
-	struct wp_excerpt excerpt;
-
-	if (text[0] == '\0')
-		return json_null();
-	json_t *whole = json_string(text);
-	return whole != NULL ? whole : json_string(wp_excerpt(&excerpt, wp_span_of(text)));
-}
-
 static void write_outcome(struct wp_letters_retry *r, const struct wp_found_letter *letter,
 			  const struct wp_retry_outcome *outcome)
 {
@@ -74,7 +64,8 @@ static void write_outcome(struct wp_letters_retry *r, const struct wp_found_lett
 
 	set(r, object, "result", json_string(words[outcome->result]));
 	set(r, object, "from", outcome->result == WP_RETRY_SENT ? json_string(from) : json_null());
-	set(r, object, "why", text_of(outcome->result == WP_RETRY_SENT ? "" : outcome->why.text));
+	set(r, object, "why",
+	    wp_letter_text(outcome->result == WP_RETRY_SENT ? "" : outcome->why.text));
 	r->json_failed |= json_array_append_new(r->json, object) != 0;
 }
 
@@ -227,7 +218,7 @@ static void write_result(struct wp_letters_retry *r, uint64_t left)
 	set(r, object, "passed_over", json_integer((json_int_t)r->counts[WP_RETRY_PASSED_OVER]));
 	set(r, object, "refused", json_integer((json_int_t)r->counts[WP_RETRY_REFUSED]));
 	set(r, object, "left", json_integer((json_int_t)left));
-	set(r, object, "lsn", text_of(r->lsn));
+	set(r, object, "lsn", wp_letter_text(r->lsn));
 	set(r, object, "confirmed", json_boolean(r->is_confirmed));
 	set(r, object, "letters", json_incref(r->json));
 	r->json_failed |= json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0;

@@ -1,7 +1,6 @@
 #include <stdio.h>
 
-#include <jansson.h>
-
+#include "json_output.h"
 #include "walpost/cli/diff.h"
 #include "walpost/base/display.h"
 
@@ -27,15 +26,6 @@ static void set_count(struct writer *w, json_t *object, const char *name, uint64
 static void append(struct writer *w, json_t *array, json_t *value)
 {
 	w->failed |= json_array_append_new(array, value) != 0;
-}
-
-/* Cut or not valid as text, it still names what is meant. */
-static json_t *text_of(struct wp_span text)
-{
-	struct wp_excerpt excerpt;
-	json_t *whole = json_stringn((const char *)text.data, text.size);
-
-	return whole != NULL ? whole : json_string(wp_excerpt(&excerpt, text));
 }
 
 static json_t *tables(struct writer *w)
@@ -106,7 +96,7 @@ static json_t *side(struct writer *w, const struct wp_window *window, bool hidde
 		set_count(w, object, "size", window->size);
 	if (window->kind == WP_TRACE_BYTES && !hidden) {
 		set_count(w, object, "excerpt_at", window->from);
-		set(w, object, "excerpt", text_of(bytes));
+		set(w, object, "excerpt", wp_cli_json_text(bytes));
 	}
 	return object;
 }
@@ -120,7 +110,7 @@ static json_t *difference(struct writer *w, const struct wp_shown_part *p)
 
 	set(w, object, "part", json_string(wp_part_name(p->part)));
 	if (p->part == WP_PART_HEADER)
-		set(w, object, "header", text_of(wp_span_of(p->header)));
+		set(w, object, "header", wp_cli_json_text(wp_span_of(p->header)));
 	if (p->at != WP_AT_UNKNOWN)
 		set_count(w, object, "at", p->at);
 	set(w, object, "walpost",
@@ -135,7 +125,7 @@ static json_t *named(struct writer *w, const struct wp_matching_row *row)
 	json_t *object = json_object();
 
 	set(w, object, "table", json_string(w->diff->tables[row->table].name));
-	set(w, object, "id", text_of(row->id));
+	set(w, object, "id", wp_cli_json_text(row->id));
 	return object;
 }
 
@@ -171,7 +161,7 @@ static json_t *missing(struct writer *w, const struct wp_matching_counts *c)
 		if (row.verdict != WP_VERDICT_MISSING)
 			continue;
 		json_t *object = named(w, &row);
-		set(w, object, "topic", text_of(row.topic));
+		set(w, object, "topic", wp_cli_json_text(row.topic));
 		append(w, array, object);
 		left--;
 	}
@@ -192,8 +182,8 @@ static json_t *unmade(struct writer *w)
 		const struct wp_diff_unmade *u = &d->unmade[i];
 		json_t *object = json_object();
 		set(w, object, "table", json_string(d->tables[u->table].name));
-		set(w, object, "id", text_of(wp_span_of(u->id)));
-		set(w, object, "reason", text_of(wp_span_of(u->error.text)));
+		set(w, object, "id", wp_cli_json_text(wp_span_of(u->id)));
+		set(w, object, "reason", wp_cli_json_text(wp_span_of(u->error.text)));
 		append(w, array, object);
 	}
 	return array;

@@ -6,8 +6,7 @@
 #ifndef WALPOST_SRC_CLI_PARKED_H
 #define WALPOST_SRC_CLI_PARKED_H
 
-#include <jansson.h>
-
+#include "json_output.h"
 #include "walpost/cli/session.h"
 #include "walpost/config/config.h"
 #include "walpost/wal/position.h"
@@ -97,8 +96,6 @@ void wp_cli_parked_time_sql(struct wp_sql *sql, const char *column, const char *
 /* An object of all columns but the first `hidden`; an array of one for each row. The caller owns it. */
 json_t *wp_cli_parked_json_row(const PGresult *rows, int row, int hidden);
 json_t *wp_cli_parked_json(const PGresult *rows, int hidden);
-/* On standard output; consumes `object`. The exit code. */
-int wp_cli_parked_print_json(json_t *object);
 
 /* -- parked_act.c: retry, skip, purge -------------------------------------------------- */
 

@@ -234,7 +234,7 @@ static int say_what_would_be(const struct act *a)
 
 	(void)amount(&t, a->asked.events, a->asked.aggregates);
 	if (p->json) {
-		exit_code = wp_cli_parked_print_json(summary_of(a));
+		exit_code = wp_cli_json_print(summary_of(a), "the result");
 	} else if (p->act == WP_CLI_PARKED_RETRY) {
 		wp_cli_parked_print_aggregates(a->listed);
 		wp_cli_say(stdout, "slot %s: a retry would be asked for %s\n", p->postgres.slot,
@@ -272,7 +272,7 @@ static int say_discarded(const struct act *a)
 	const struct wp_cli_parked *p = a->p;
 
 	if (p->json)
-		return wp_cli_parked_print_json(summary_of(a));
+		return wp_cli_json_print(summary_of(a), "the result");
 	wp_cli_parked_print_events(a->listed);
 	wp_cli_say(stdout,
 		   "slot %s: %" PRId64 " of %" PRId64 " event%s discarded and recorded in "
@@ -298,7 +298,7 @@ static int say_asked(const struct act *a)
 		return wp_cli_parked_wait(p, &a->asked, summary_of(a));
 	if (!p->json)
 		say_when(a);
-	int exit_code = p->json ? wp_cli_parked_print_json(summary_of(a)) : wp_cli_done();
+	int exit_code = p->json ? wp_cli_json_print(summary_of(a), "the result") : wp_cli_done();
 	if (exit_code != WP_EXIT_OK || p->no_wait || a->changed == 0)
 		return exit_code;
 	return wp_cli_fail(WP_EXIT_FAILED, "not waited for: no relay streams from slot %s",
@@ -322,7 +322,7 @@ static int nothing(struct act *a)
 	if (!is_there && wp_cli_parked_is_narrowed(&p->filter))
 		return wp_cli_parked_none(p);
 	if (p->json)
-		return wp_cli_parked_print_json(summary_of(a));
+		return wp_cli_json_print(summary_of(a), "the result");
 	if (!is_there)
 		return wp_cli_parked_none(p);
 	wp_cli_say(stdout, "slot %s: all of that is discarded already\n", p->postgres.slot);

@@ -17,15 +17,6 @@ static int64_t number(const PGresult *r, int row, int column)
 
 /* -- rows as JSON --------------------------------------------------------------------------- */
 
-/* Cut or not valid as text, it still names the event. */
-static json_t *text_of(const char *text)
-{
-	struct wp_excerpt excerpt;
-	json_t *whole = json_string(text);
-
-	return whole != NULL ? whole : json_string(wp_excerpt(&excerpt, wp_span_of(text)));
-}
-
 static json_t *value_of(const PGresult *r, int row, int column)
 {
 	if (PQgetisnull(r, row, column))
@@ -37,7 +28,7 @@ static json_t *value_of(const PGresult *r, int row, int column)
 	case OID_INT8:
 		return json_integer((json_int_t)number(r, row, column));
 	default:
-		return text_of(PQgetvalue(r, row, column));
+		return wp_cli_json_text(wp_span_of(PQgetvalue(r, row, column)));
 	}
 }
 
@@ -57,17 +48,6 @@ json_t *wp_cli_parked_json(const PGresult *r, int hidden)
 	for (int row = 0; row < PQntuples(r); row++)
 		(void)json_array_append_new(array, wp_cli_parked_json_row(r, row, hidden));
 	return array;
-}
-
-int wp_cli_parked_print_json(json_t *object)
-{
-	int failed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
-
-	json_decref(object);
-	if (failed)
-		return wp_cli_fail(WP_EXIT_FAILED, "the result cannot be written as JSON");
-	(void)putchar('\n'); /* wp_cli_done() looks */
-	return wp_cli_done();
 }
 
 /* -- times ------------------------------------------------------------------------------------ */
@@ -251,7 +231,7 @@ static int list_json(const struct wp_cli_parked *p, const PGresult *r)
 				  json_integer(some ? number(r, 0, A_EVENT_COUNT) : 0));
 	(void)json_object_set_new(object, "aggregates",
 				  wp_cli_parked_json(r, WP_CLI_PARKED_AGGREGATE_HIDDEN));
-	return wp_cli_parked_print_json(object);
+	return wp_cli_json_print(object, "the result");
 }
 
 static int list_text(const struct wp_cli_parked *p, const PGresult *r)

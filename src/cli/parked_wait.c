@@ -230,7 +230,7 @@ static int say_in_json(const struct wait *w, const PGresult *rest, json_t *summa
 	(void)json_object_set_new(summary, "aggregates_under_way",
 				  json_integer(w->aggregates - w->failed));
 	(void)json_object_set_new(summary, "aggregates", wp_cli_parked_json(rest, 0));
-	return wp_cli_parked_print_json(json_incref(summary));
+	return wp_cli_json_print(json_incref(summary), "the result");
 }
 
 static int judge(const struct wait *w)

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
+#include "json_output.h"
 #include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/cli/changes.h"
@@ -192,16 +191,6 @@ static void find_timelines(struct skip *s)
 
 /* -- what is given up ------------------------------------------------------ */
 
-/* Cut or not valid as text, it still names the event. */
-static json_t *text_or_null(struct wp_span text)
-{
-	struct wp_excerpt excerpt;
-	if (wp_span_is_null(text))
-		return json_null();
-	json_t *whole = json_stringn((const char *)text.data, text.size);
-	return whole != NULL ? whole : json_string(wp_excerpt(&excerpt, text));
-}
-
 static void print_json(json_t *object)
 {
 	(void)json_dumpf(object, stdout,
@@ -213,15 +202,15 @@ static void print_json(json_t *object)
 static void print_event_json(const struct wp_survey_event *e, const char *position)
 {
 	json_t *object = json_object();
-	(void)json_object_set_new(object, "table", text_or_null(wp_span_of(e->table)));
-	(void)json_object_set_new(object, "id", text_or_null(e->id));
-	(void)json_object_set_new(object, "key", text_or_null(e->key));
+	(void)json_object_set_new(object, "table", wp_cli_json_text(wp_span_of(e->table)));
+	(void)json_object_set_new(object, "id", wp_cli_json_text(e->id));
+	(void)json_object_set_new(object, "key", wp_cli_json_text(e->key));
 	(void)json_object_set_new(object, "topic", *e->topic ? json_string(e->topic) : json_null());
 	(void)json_object_set_new(object, "position", json_string(position));
 	(void)json_object_set_new(object, "size", json_integer((json_int_t)e->size));
 	if (*e->error.text)
 		(void)json_object_set_new(object, "reason",
-					  text_or_null(wp_span_of(e->error.text)));
+					  wp_cli_json_text(wp_span_of(e->error.text)));
 	print_json(object);
 }
 

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "json_output.h"
 #include "status.h"
 #include "walpost/cli/cli.h"
 
@@ -32,23 +33,10 @@ static int status_local(const char *listen)
 #define WATCH_SECONDS 2.0
 #define WATCH_SECONDS_MAX 3600.0
 
-static int print_json(const struct wp_slot_status *s)
-{
-	json_t *object = wp_slot_status_json(s, NULL);
-	int failed = object == NULL ||
-		     json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0;
-
-	json_decref(object);
-	if (failed)
-		return wp_cli_fail(WP_EXIT_FAILED, "the status cannot be written as JSON");
-	printf("\n");
-	return wp_cli_done();
-}
-
 static int print(const struct wp_slot_status *s, bool json)
 {
 	if (json)
-		return print_json(s);
+		return wp_cli_json_print(wp_slot_status_json(s, NULL), "the status");
 	wp_slot_status_print(stdout, s, NULL);
 	return wp_cli_done();
 }

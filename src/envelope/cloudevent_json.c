@@ -3,32 +3,19 @@
 #include "walpost/base/utf8.h"
 #include "walpost/envelope/cloudevent.h"
 
-/* After a failure nothing more is written. */
-struct writer {
-	struct wp_buffer *into;
-	enum wp_rc rc;
-};
-
-static void put(struct writer *w, struct wp_span bytes)
+static void put_string(struct wp_writer *w, struct wp_span text)
 {
-	if (w->rc == WP_OK)
-		w->rc = wp_buffer_append(w->into, bytes);
+	wp_writer_keep(w, wp_json_write_string(w->into, text, WP_JSON_NEEDED));
 }
 
-static void put_string(struct writer *w, struct wp_span text)
+static void put_name(struct wp_writer *w, struct wp_span name)
 {
-	if (w->rc == WP_OK)
-		w->rc = wp_json_write_string(w->into, text, WP_JSON_NEEDED);
-}
-
-static void put_name(struct writer *w, struct wp_span name)
-{
-	put(w, wp_span_of(","));
+	wp_writer_put(w, ",");
 	put_string(w, name);
-	put(w, wp_span_of(":"));
+	wp_writer_put(w, ":");
 }
 
-static void put_member(struct writer *w, struct wp_span name, struct wp_span value)
+static void put_member(struct wp_writer *w, struct wp_span name, struct wp_span value)
 {
 	if (wp_span_is_null(value))
 		return;
@@ -36,11 +23,11 @@ static void put_member(struct writer *w, struct wp_span name, struct wp_span val
 	put_string(w, value);
 }
 
-static void put_attributes(struct writer *w, const struct wp_cloudevent *event)
+static void put_attributes(struct wp_writer *w, const struct wp_cloudevent *event)
 {
 	char time[WP_CLOUDEVENT_TIME_SIZE];
 
-	put(w, wp_span_of("{\"specversion\":\"1.0\""));
+	wp_writer_put(w, "{\"specversion\":\"1.0\"");
 	put_member(w, wp_span_of("id"), event->id);
 	put_member(w, wp_span_of("source"), event->source);
 	put_member(w, wp_span_of("type"), event->type);
@@ -53,16 +40,15 @@ static void put_attributes(struct writer *w, const struct wp_cloudevent *event)
 		put_member(w, event->extensions[i].name, event->extensions[i].value);
 }
 
-static void put_base64(struct writer *w, struct wp_span bytes)
+static void put_base64(struct wp_writer *w, struct wp_span bytes)
 {
-	put(w, wp_span_of("\""));
-	if (w->rc == WP_OK)
-		w->rc = wp_base64_write(w->into, bytes);
-	put(w, wp_span_of("\""));
+	wp_writer_put(w, "\"");
+	wp_writer_keep(w, wp_base64_write(w->into, bytes));
+	wp_writer_put(w, "\"");
 }
 
 /* The value itself: a string of JSON text would be a string to the reader. */
-static void put_json(struct writer *w, struct wp_span text, struct wp_error *error)
+static void put_json(struct wp_writer *w, struct wp_span text, struct wp_error *error)
 {
 	struct wp_json json;
 	struct wp_json_fault fault;
@@ -71,7 +57,7 @@ static void put_json(struct writer *w, struct wp_span text, struct wp_error *err
 		return;
 	w->rc = wp_json_read(text, &json, &fault);
 	if (w->rc == WP_OK)
-		put(w, json.text);
+		w->rc = wp_buffer_append(w->into, json.text);
 	else
 		(void)wp_error_set(
 			error, w->rc,
@@ -81,7 +67,7 @@ static void put_json(struct writer *w, struct wp_span text, struct wp_error *err
 			fault.offset, fault.what);
 }
 
-static void put_text(struct writer *w, struct wp_span text, struct wp_error *error)
+static void put_text(struct wp_writer *w, struct wp_span text, struct wp_error *error)
 {
 	if (w->rc != WP_OK)
 		return;
@@ -94,7 +80,7 @@ static void put_text(struct writer *w, struct wp_span text, struct wp_error *err
 }
 
 /* JSON format 1.0.2, 3.1.1. */
-static void put_data(struct writer *w, const struct wp_cloudevent *event, struct wp_error *error)
+static void put_data(struct wp_writer *w, const struct wp_cloudevent *event, struct wp_error *error)
 {
 	if (wp_span_is_null(event->data))
 		return;
@@ -113,11 +99,11 @@ static void put_data(struct writer *w, const struct wp_cloudevent *event, struct
 enum wp_rc wp_cloudevent_json(const struct wp_cloudevent *event, struct wp_buffer *into,
 			      struct wp_error *error)
 {
-	struct writer w = { .into = into, .rc = WP_OK };
+	struct wp_writer w = { .into = into, .rc = WP_OK };
 
 	wp_buffer_reset(into);
 	put_attributes(&w, event);
 	put_data(&w, event, error);
-	put(&w, wp_span_of("}"));
+	wp_writer_put(&w, "}");
 	return w.rc;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "preflight_asker.h"
+#include "walpost/base/buffer.h"
 
 /*
  * Without writing: since 2.3.0 librdkafka asks the broker which operations it would let us do.
@@ -143,32 +144,6 @@ enum { REPLICAS_ADVISED = 3, METADATA_TIMEOUT_MS = 5000 };
 
 /* -- more replicas, as JSON for Kafka's tool -------------------------------------------- */
 
-struct json {
-	char *text;
-	size_t size;
-	size_t used; /* `size`: it does not fit */
-};
-
-static void append(struct json *j, const char *text)
-{
-	size_t size = strlen(text);
-
-	if (j->used + size + 1 > j->size) {
-		j->used = j->size;
-		return;
-	}
-	memcpy(j->text + j->used, text, size + 1);
-	j->used += size;
-}
-
-static void append_number(struct json *j, const char *before, int32_t number)
-{
-	char text[64];
-
-	(void)snprintf(text, sizeof(text), "%s%d", before, (int)number);
-	append(j, text);
-}
-
 static bool has_replica(const struct rd_kafka_metadata_partition *p, int32_t broker)
 {
 	for (int i = 0; i < p->replica_cnt; i++)
@@ -178,42 +153,43 @@ static bool has_replica(const struct rd_kafka_metadata_partition *p, int32_t bro
 }
 
 /* Those that it has, in their order, then others, beginning with another for each partition. */
-static void append_partition(struct json *j, const struct rd_kafka_metadata *m,
+static void append_partition(struct wp_writer *w, const struct rd_kafka_metadata *m,
 			     const struct rd_kafka_metadata_partition *p, int wanted)
 {
 	int count = 0;
 
-	append_number(j, "\"partition\":", p->id);
-	append(j, ",\"replicas\":[");
+	wp_writer_printf(w, "\"partition\":%d,\"replicas\":[", (int)p->id);
 	for (int i = 0; i < p->replica_cnt && count < wanted; i++, count++)
-		append_number(j, count > 0 ? "," : "", p->replicas[i]);
+		wp_writer_printf(w, count > 0 ? ",%d" : "%d", (int)p->replicas[i]);
 	for (int i = 0; i < m->broker_cnt && count < wanted; i++) {
 		int32_t broker = m->brokers[(i + p->id + 1) % m->broker_cnt].id;
 		if (has_replica(p, broker))
 			continue;
-		append_number(j, count > 0 ? "," : "", broker);
+		wp_writer_printf(w, count > 0 ? ",%d" : "%d", (int)broker);
 		count++;
 	}
-	append(j, "]}");
+	wp_writer_put(w, "]}");
 }
 
 static void write_reassignment(const struct rd_kafka_metadata *m,
 			       const struct rd_kafka_metadata_topic *topic,
 			       struct wp_topic_facts *facts)
 {
-	struct json j = { .text = facts->reassignment, .size = sizeof(facts->reassignment) };
+	struct wp_buffer text;
+	struct wp_writer w = { .into = &text };
 	int wanted = m->broker_cnt < REPLICAS_ADVISED ? m->broker_cnt : REPLICAS_ADVISED;
 
-	append(&j, "{\"version\":1,\"partitions\":[");
+	wp_buffer_init(&text, sizeof(facts->reassignment) - 1);
+	wp_writer_put(&w, "{\"version\":1,\"partitions\":[");
 	for (int i = 0; i < topic->partition_cnt; i++) {
-		append(&j, i > 0 ? ",{\"topic\":\"" : "{\"topic\":\"");
-		append(&j, topic->topic);
-		append(&j, "\",");
-		append_partition(&j, m, &topic->partitions[i], wanted);
+		wp_writer_printf(&w, "%s{\"topic\":\"%s\",", i > 0 ? "," : "", topic->topic);
+		append_partition(&w, m, &topic->partitions[i], wanted);
 	}
-	append(&j, "]}");
-	if (j.used == j.size)
-		facts->reassignment[0] = '\0';
+	wp_writer_put(&w, "]}");
+	if (w.rc == WP_OK)
+		(void)snprintf(facts->reassignment, sizeof(facts->reassignment), "%.*s",
+			       (int)text.size, (const char *)text.data);
+	wp_buffer_release(&text);
 }
 
 /* -- metadata ------------------------------------------------------------------------------ */

@@ -53,7 +53,7 @@ FOREIGN = {
     "microhttpd.h": {"http/server", "cli/version"},
     "protobuf-c/": {"envelope", "cli/version"},
     "pcre2.h": {"outbox", "cli/version"},
-    "jansson.h": {"config", "cli", "kafka/statistics", "login"},
+    "jansson.h": {"cli", "kafka/statistics"},
     "openssl/": {"postgres/copy", "login"},
     "yaml.h": {"import"},
     "curl/": {"http_client", "cli/version"},

@@ -116,8 +116,11 @@ struct wp_retry_options {
  */
 int wp_letters_retry(struct wp_letters *l, const struct wp_retry_options *options);
 
-/* One letter as an object of jansson's; `failed` is set when it lacks something. */
+/* As objects of jansson's. */
 struct json_t;
+/* A text of a letter, null for NULL and for "". */
+struct json_t *wp_letter_text(const char *text);
+/* One letter; `failed` is set when it lacks something. */
 struct json_t *wp_letter_json(const struct wp_found_letter *letter, bool *failed);
 
 /* Both print to standard output the first `count` letters. */
