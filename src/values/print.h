@@ -40,7 +40,7 @@ enum wp_rc wp_print_int(enum wp_type type, struct wp_span value,
 size_t wp_numeric_room(struct wp_span value);
 enum wp_rc wp_print_numeric(struct wp_span value, struct wp_buffer *texts) WP_MUST_CHECK;
 
-/* print_float.c */
+/* float.c */
 enum wp_rc wp_print_float(enum wp_type type, struct wp_span value,
 			  struct wp_buffer *texts) WP_MUST_CHECK;
 
