@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "walpost/base/calendar.h"
 #include "walpost/base/display.h"
 #include "walpost/base/log.h"
 #include "walpost/base/log_memory.h"
@@ -154,12 +154,9 @@ static void put_fact(struct wp_log_line *line, enum wp_log_format format,
 
 static void put_time(struct wp_log_line *line, enum wp_log_format format, int64_t time_ms)
 {
-	time_t seconds = (time_t)(time_ms / 1000);
-	char text[64];
-	struct tm tm = { 0 };
+	char text[WP_CALENDAR_TEXT_SIZE + 4];
+	size_t size = wp_calendar_text(time_ms / 1000, text) - 1; /* without the Z */
 
-	(void)gmtime_r(&seconds, &tm); /* fails past the year 2^31 only */
-	size_t size = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
 	(void)snprintf(text + size, sizeof(text) - size, ".%03dZ", (int)(time_ms % 1000));
 	put_fact(line, format, &WP_TEXT("time", text));
 }

@@ -8,10 +8,10 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "walpost/base/calendar.h"
 #include "walpost/base/display.h"
 #include "walpost/base/log.h"
 #include "walpost/cli/cli.h"
-#include "walpost/wal/frame.h"
 #include "walpost/config/setting.h"
 #include "walpost/config/option.h"
 #include "walpost/kafka/properties.h"

@@ -5,25 +5,25 @@
 #include <string.h>
 #include <time.h>
 
+#include "walpost/base/calendar.h"
 #include "walpost/cli/cli.h"
 #include "walpost/config/option.h"
 #include "walpost/outbox/route.h"
 
-enum { RATE_MAX = 1000000, FIXED_TIME_SIZE = 24 };
+enum { RATE_MAX = 1000000 };
 
 /* -- what was asked for ------------------------------------------------------------------------ */
 
 /* A duration is made a time once, so that a replay that is resumed chooses the same rows. */
-static void fix_time(const char **text, char into[FIXED_TIME_SIZE])
+static void fix_time(const char **text, char into[WP_CALENDAR_TEXT_SIZE])
 {
 	int64_t back_ms;
 
 	if (*text == NULL || wp_value_duration(*text, &back_ms) != WP_OK)
 		return;
 	time_t now = time(NULL), then = back_ms / 1000 < now ? now - (time_t)(back_ms / 1000) : 0;
-	struct tm parts;
 
-	(void)strftime(into, FIXED_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&then, &parts));
+	(void)wp_calendar_text(then, into);
 	*text = into;
 }
 
@@ -67,7 +67,7 @@ static enum wp_rc begin(struct wp_replay *r, struct wp_error *error)
 static int run(struct wp_replay *r, const struct wp_cli_usage *usage, int argc, char **argv,
 	       int (*act)(struct wp_replay *))
 {
-	char since[FIXED_TIME_SIZE], until[FIXED_TIME_SIZE];
+	char since[WP_CALENDAR_TEXT_SIZE], until[WP_CALENDAR_TEXT_SIZE];
 	struct wp_cli_line line;
 	struct wp_error error;
 	int exit_code;

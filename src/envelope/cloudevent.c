@@ -2,25 +2,14 @@
 #include <string.h>
 
 #include "walpost/envelope/cloudevent.h"
+#include "walpost/base/calendar.h"
 #include "walpost/base/display.h"
-#include "walpost/values/moment.h"
 
 /* ---- time ---- */
 
 #define SECOND_US INT64_C(1000000)
-#define DAY_S 86400
-#define DAY_US (DAY_S * SECOND_US)
 #define FIRST_US (INT64_C(-62135596800) * SECOND_US)		    /* 0001-01-01 */
 #define LAST_US (INT64_C(253402300799) * SECOND_US + SECOND_US - 1) /* 9999-12-31 */
-
-/* `digits` of them, then `behind`. */
-static char *put_digits(char *at, unsigned value, unsigned digits, char behind)
-{
-	for (unsigned i = digits; i > 0; i--, value /= 10)
-		at[i - 1] = (char)('0' + value % 10);
-	at[digits] = behind;
-	return at + digits + 1;
-}
 
 bool wp_cloudevent_time_is_writable(int64_t time_us)
 {
@@ -30,20 +19,16 @@ bool wp_cloudevent_time_is_writable(int64_t time_us)
 char *wp_cloudevent_time_text(int64_t time_us, char text[WP_CLOUDEVENT_TIME_SIZE])
 {
 	assert(wp_cloudevent_time_is_writable(time_us));
-	uint64_t us = (uint64_t)(time_us - FIRST_US);
-	uint64_t seconds = us / (uint64_t)SECOND_US;
-	unsigned second = (unsigned)(seconds % DAY_S);
-	struct wp_date date = wp_date_of((int64_t)(seconds / DAY_S) + FIRST_US / DAY_US);
+	char seconds[WP_CALENDAR_TEXT_SIZE];
+	int64_t us = (time_us - FIRST_US) % SECOND_US;
+	size_t size = wp_calendar_text((time_us - us) / SECOND_US, seconds);
 
-	char *at = put_digits(text, (unsigned)date.year, 4, '-');
-	at = put_digits(at, (unsigned)date.month, 2, '-');
-	at = put_digits(at, (unsigned)date.day, 2, 'T');
-	at = put_digits(at, second / 3600, 2, ':');
-	at = put_digits(at, second / 60 % 60, 2, ':');
-	at = put_digits(at, second % 60, 2, '.');
-	at = put_digits(at, (unsigned)(us % (uint64_t)SECOND_US), 6, 'Z');
-	*at = '\0';
-	assert(at - text == WP_CLOUDEVENT_TIME_SIZE - 1);
+	assert(size == WP_CLOUDEVENT_TIME_SIZE - sizeof("123456Z"));
+	memcpy(text, seconds, size);
+	text[size - 1] = '.';
+	for (size_t i = size + 6; i-- > size; us /= 10)
+		text[i] = (char)('0' + us % 10);
+	memcpy(text + size + 6, "Z", sizeof("Z"));
 	return text;
 }
 

@@ -2,17 +2,16 @@
 
 #include "event.pb-c.h"
 #include "packing.h"
+#include "walpost/base/calendar.h"
 #include "walpost/base/utf8.h"
 #include "walpost/envelope/envelope.h"
 #include "walpost/base/display.h"
-#include "walpost/wal/frame.h"
-
-#define EPOCH_US (WP_POSTGRES_EPOCH_S * INT64_C(1000000))
 
 /* Since 1970; a time at the end of the range, which no clock tells, stays there. */
 static int64_t unix_us(int64_t postgres_us)
 {
-	return postgres_us > INT64_MAX - EPOCH_US ? INT64_MAX : postgres_us + EPOCH_US;
+	return postgres_us > INT64_MAX - WP_POSTGRES_EPOCH_US ? INT64_MAX
+							      : postgres_us + WP_POSTGRES_EPOCH_US;
 }
 
 static enum wp_rc check_text(const char *what, struct wp_span text, struct wp_error *error)

@@ -4,11 +4,11 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "walpost/base/calendar.h"
 #include "walpost/base/percent.h"
 #include "walpost/base/secret_buffer.h"
 
@@ -47,12 +47,13 @@ static enum wp_rc hmac(struct wp_span key, struct wp_span bytes, uint8_t ret[DIG
 
 struct wp_sigv4_date wp_sigv4_date_of(int64_t now_s)
 {
-	struct wp_sigv4_date date = { .text = "19700101T000000Z" };
-	time_t seconds = (time_t)now_s;
-	struct tm tm;
+	struct wp_sigv4_date date;
+	char text[WP_CALENDAR_TEXT_SIZE];
 
-	if (gmtime_r(&seconds, &tm) != NULL)
-		(void)strftime(date.text, sizeof(date.text), "%Y%m%dT%H%M%SZ", &tm); /* fits */
+	/* 2015-08-30T12:36:00Z, without what separates its parts. */
+	(void)wp_calendar_text(now_s, text);
+	(void)snprintf(date.text, sizeof(date.text), "%.4s%.2s%.5s%.2s%.3s", text, text + 5,
+		       text + 8, text + 14, text + 17); /* fits */
 	return date;
 }
 

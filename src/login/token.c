@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "walpost/base/base64.h"
+#include "walpost/base/calendar.h"
 #include "walpost/base/json.h"
 #include "walpost/base/secret_buffer.h"
 
@@ -83,16 +84,6 @@ static bool one_of(const char **at, const char *set)
 	return **at != '\0' && strchr(set, *(*at)++) != NULL;
 }
 
-/* Howard Hinnant's days_from_civil: https://howardhinnant.github.io/date_algorithms.html */
-static int64_t days_of(int64_t year, int64_t month, int64_t day)
-{
-	year -= month <= 2;
-	int64_t era = year / 400;
-	int64_t of_era = year - era * 400;
-	int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
 /* "Z", "+02:00". */
 static bool read_offset(const char **at, int64_t *ret_minutes)
 {
@@ -133,7 +124,8 @@ bool wp_token_time(const char *text, int64_t *ret_ms)
 	if (!read_offset(&at, &offset) || *at != '\0' || month < 1 || month > 12 || day < 1 ||
 	    day > 31 || hour > 23 || minute > 59 || second > 60)
 		return false;
-	int64_t seconds = days_of(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
+	struct wp_date date = { .year = year, .month = month, .day = day };
+	int64_t seconds = wp_calendar_days(date) * WP_DAY_S + hour * 3600 + minute * 60 + second;
 	*ret_ms = (seconds - offset * 60) * SECOND_MS;
 	return true;
 }

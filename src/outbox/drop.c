@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/base/calendar.h"
 #include "walpost/base/display.h"
 #include "walpost/values/moment.h"
-#include "walpost/wal/frame.h"
-
-#define POSTGRES_EPOCH_US (INT64_C(1000000) * WP_POSTGRES_EPOCH_S)
 
 static struct wp_span trimmed(const char *from, const char *to)
 {
@@ -85,7 +83,7 @@ enum wp_rc wp_drop_judge(const struct wp_outbox_options *options, const struct w
 	if (refused || options->expired == WP_EXPIRED_SEND || wp_span_is_null(event->expires))
 		return WP_OK;
 	enum wp_rc rc = read_expiry(event, &expires_us, error);
-	if (rc == WP_OK && expires_us <= now_us + POSTGRES_EPOCH_US)
+	if (rc == WP_OK && expires_us <= now_us + WP_POSTGRES_EPOCH_US)
 		*ret = WP_DROP_EXPIRED;
 	return rc;
 }

@@ -7,13 +7,12 @@
 
 #include "walpost/outbox/origin.h"
 #include "shape_parts.h"
+#include "walpost/base/calendar.h"
 #include "walpost/base/display.h"
 #include "walpost/values/moment.h"
-#include "walpost/wal/frame.h"
 
 /* A guard only, where it is not the record's bound: Postgres sends no more in a row. */
 #define SIZE_MAX_OF_ROW ((size_t)INT32_MAX)
-#define POSTGRES_EPOCH_US (WP_POSTGRES_EPOCH_S * INT64_C(1000000))
 
 bool wp_shape_sends_position(const struct wp_outbox_options *options)
 {
@@ -225,7 +224,7 @@ enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, stru
 /* Kafka knows no time before 1970, and librdkafka takes 0 for "now". */
 static int64_t commit_ms(int64_t postgres_us)
 {
-	int64_t ms = postgres_us / 1000 + WP_POSTGRES_EPOCH_S * INT64_C(1000);
+	int64_t ms = postgres_us / 1000 + WP_POSTGRES_EPOCH_S * 1000;
 
 	return ms < 1 ? 1 : ms;
 }
@@ -251,8 +250,8 @@ static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *even
 	int64_t us = 0;
 	int64_t ms;
 
-	s->time_us = event->commit_time_us <= INT64_MAX - POSTGRES_EPOCH_US
-			     ? event->commit_time_us + POSTGRES_EPOCH_US
+	s->time_us = event->commit_time_us <= INT64_MAX - WP_POSTGRES_EPOCH_US
+			     ? event->commit_time_us + WP_POSTGRES_EPOCH_US
 			     : INT64_MAX;
 	if (wp_span_is_null(event->timestamp))
 		return WP_OK; /* that of the commit */

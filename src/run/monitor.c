@@ -10,6 +10,7 @@
 
 #include "monitor.h"
 #include "reloader.h"
+#include "walpost/base/calendar.h"
 #include "walpost/base/clock.h"
 #include "walpost/base/log.h"
 #include "walpost/base/notify.h"
@@ -333,7 +334,7 @@ enum wp_rc wp_monitor_new(struct ev_loop *loop, const struct wp_monitor_setup *s
 	t->loop = loop;
 	t->setup = *setup;
 	t->told = t->state = WP_CONNECTING;
-	t->started_s = setup->clock().wall_us / 1000000 + INT64_C(946684800);
+	t->started_s = setup->clock().wall_us / 1000000 + WP_POSTGRES_EPOCH_S;
 	ev_timer_init(&t->sample, sample_cb, 0., WP_HISTORY_EVERY_MS / 1e3);
 	ev_timer_init(&t->watchdog, watchdog_cb, 0., 0.);
 	ev_timer_init(&t->status, status_cb, 0., 0.);

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "walpost/base/calendar.h"
 #include "walpost/base/clock.h"
 #include "walpost/base/error.h"
 #include "walpost/base/heap.h"

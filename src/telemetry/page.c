@@ -100,12 +100,12 @@ static void put_header(struct wp_writer *w, const struct wp_telemetry *v,
 /* Since when, on the clock and in words. */
 static void put_since(struct wp_writer *w, const struct wp_telemetry *v, int64_t since_ms)
 {
-	char time[WP_VITALS_TIME_SIZE];
+	char time[WP_CALENDAR_TEXT_SIZE];
 	int64_t ago_ms = v->now.ms - since_ms;
 
 	if (since_ms == INT64_MIN)
 		return;
-	(void)wp_telemetry_time(v->now.wall_us / 1000 + INT64_C(946684800000) - ago_ms, time);
+	(void)wp_telemetry_time(v->now.wall_us / 1000 + WP_POSTGRES_EPOCH_S * 1000 - ago_ms, time);
 	wp_writer_printf(w, " <span class=\"soft\">since %s (%s)</span>", time,
 			 show_seconds((double)ago_ms / 1e3).text);
 }
@@ -342,7 +342,7 @@ static void put_topics(struct wp_writer *w, const struct wp_telemetry *v)
 
 static void put_notes(struct wp_writer *w, const struct wp_telemetry *v)
 {
-	char time[WP_VITALS_TIME_SIZE];
+	char time[WP_CALENDAR_TEXT_SIZE];
 
 	wp_writer_put(
 		w,
@@ -393,8 +393,8 @@ static void put_configuration(struct wp_writer *w, const struct wp_telemetry *v)
 
 static void put_foot(struct wp_writer *w, const struct wp_telemetry *v)
 {
-	char time[WP_VITALS_TIME_SIZE];
-	int64_t wall_ms = v->now.wall_us / 1000 + INT64_C(946684800000);
+	char time[WP_CALENDAR_TEXT_SIZE];
+	int64_t wall_ms = v->now.wall_us / 1000 + WP_POSTGRES_EPOCH_S * 1000;
 
 	wp_writer_put(w, "<footer>walpost ");
 	wp_page_put_text(w, v->version);

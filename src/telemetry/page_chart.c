@@ -6,7 +6,6 @@
 
 #define WIDTH 300.
 #define HEIGHT 72.
-#define POSTGRES_EPOCH_MS INT64_C(946684800000)
 #define WINDOW_MS ((int64_t)(WP_HISTORY_SAMPLES - 1) * WP_HISTORY_EVERY_MS)
 
 struct chart {
@@ -124,8 +123,8 @@ static void put_heading(struct wp_writer *w, const struct wp_history *h, const s
 /* Clock times below, in UTC as everywhere on the page. */
 static void put_times(struct wp_writer *w, const struct wp_telemetry *v)
 {
-	char text[WP_VITALS_TIME_SIZE];
-	int64_t now_ms = v->now.wall_us / 1000 + POSTGRES_EPOCH_MS;
+	char text[WP_CALENDAR_TEXT_SIZE];
+	int64_t now_ms = v->now.wall_us / 1000 + WP_POSTGRES_EPOCH_S * 1000;
 
 	wp_writer_put(w, "<div class=\"times\">");
 	for (int64_t ago = 2; ago >= 0; ago--) {

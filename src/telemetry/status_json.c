@@ -372,7 +372,7 @@ static void write_process(struct writer *w, const struct wp_telemetry *v)
 
 static void write_notes(struct writer *w, const struct wp_telemetry *v)
 {
-	char time[WP_VITALS_TIME_SIZE];
+	char time[WP_CALENDAR_TEXT_SIZE];
 
 	open_with(w, "notes", "[");
 	for (size_t i = v->log->line_count; i > 0; i--) {

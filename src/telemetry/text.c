@@ -1,27 +1,8 @@
 #include "walpost/telemetry/telemetry.h"
 
-#include <stdio.h>
-
-#define POSTGRES_EPOCH_S INT64_C(946684800)
-#define DAY_S INT64_C(86400)
-
-/* Howard Hinnant's civil_from_days: years begin in March, eras have 400 of them. */
-char *wp_telemetry_time(int64_t wall_ms, char text[WP_VITALS_TIME_SIZE])
+char *wp_telemetry_time(int64_t wall_ms, char text[WP_CALENDAR_TEXT_SIZE])
 {
-	int64_t seconds = wall_ms > 0 ? wall_ms / 1000 : 0;
-	int64_t days = seconds / DAY_S + 719468;
-	int64_t era = days / 146097;
-	int64_t of_era = days - era * 146097;
-	int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-	int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-	int64_t month = (5 * of_year + 2) / 153;
-	int day = (int)(of_year - (153 * month + 2) / 5 + 1);
-	int number = (int)(month < 10 ? month + 3 : month - 9);
-	int second = (int)(seconds % DAY_S);
-
-	(void)snprintf(text, WP_VITALS_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02dZ",
-		       (int)(year + era * 400 + (number <= 2)) % 10000, number % 100, day % 100,
-		       second / 3600 % 100, second / 60 % 60, second % 60);
+	(void)wp_calendar_text(wall_ms > 0 ? wall_ms / 1000 : 0, text);
 	return text;
 }
 
@@ -72,7 +53,7 @@ double wp_telemetry_parked_age(const struct wp_telemetry *v)
 double wp_telemetry_uptime(const struct wp_telemetry *v)
 {
 	double seconds =
-		(double)v->now.wall_us / 1e6 + (double)(POSTGRES_EPOCH_S - v->process.started_s);
+		(double)v->now.wall_us / 1e6 + (double)(WP_POSTGRES_EPOCH_S - v->process.started_s);
 
 	return seconds > 0 ? seconds : 0; /* the clock was set back */
 }

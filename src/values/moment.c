@@ -1,49 +1,15 @@
 #include <assert.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
+#include "walpost/base/calendar.h"
 #include "walpost/base/display.h"
 #include "walpost/values/moment.h"
 
 #define US_PER_SECOND 1000000
-#define US_PER_DAY (86400 * (int64_t)US_PER_SECOND)
+#define US_PER_DAY (WP_DAY_S * US_PER_SECOND)
 #define YEAR_DIGITS_MAX 7
 #define FRACTION_DIGITS_MAX 6
-#define DAYS_PER_400_YEARS 146097
-
-/* ---- days and dates ---- */
-
-/* Years here begin in March, so that the day that not all have is their last. */
-static int64_t days_of(struct wp_date date)
-{
-	int64_t year = date.month > 2 ? date.year : date.year - 1;
-	int64_t cycle = (year >= 0 ? year : year - 399) / 400;
-	int64_t of_cycle = year - cycle * 400;
-	int64_t month = (date.month + 9) % 12;
-	int64_t of_year = (month * 153 + 2) / 5 + date.day - 1;
-
-	/* 1970-01-01 is day 719468 of a count that begins on 0000-03-01. */
-	return cycle * DAYS_PER_400_YEARS + of_cycle * 365 + of_cycle / 4 - of_cycle / 100 +
-	       of_year - 719468;
-}
-
-struct wp_date wp_date_of(int64_t days)
-{
-	int64_t count = days + 719468;
-	int64_t cycle =
-		(count >= 0 ? count : count - (DAYS_PER_400_YEARS - 1)) / DAYS_PER_400_YEARS;
-	int64_t of_cycle = count - cycle * DAYS_PER_400_YEARS;
-	/* Without the leap days before it, each year has 365 days. */
-	int64_t year = (of_cycle - of_cycle / 1460 + of_cycle / 36524 - of_cycle / 146096) / 365;
-	int64_t of_year = of_cycle - (year * 365 + year / 4 - year / 100);
-	int64_t month = (of_year * 5 + 2) / 153;
-	int64_t day = of_year - (month * 153 + 2) / 5 + 1;
-
-	return (struct wp_date){ .year = cycle * 400 + year + (month >= 10),
-				 .month = month < 10 ? month + 3 : month - 9,
-				 .day = day };
-}
 
 static int64_t days_in_month(int64_t year, int64_t month)
 {
@@ -169,7 +135,7 @@ static int64_t read_era(struct reader *r, struct wp_date date)
 		r->bad = true;
 		return 0;
 	}
-	return days_of(date);
+	return wp_calendar_days(date);
 }
 
 /* ---- answers ---- */
@@ -269,21 +235,14 @@ static enum wp_rc write_fraction(struct wp_buffer *into, int64_t us, int digits)
 
 enum wp_rc wp_moment_write_iso(struct wp_buffer *into, int64_t us, int digits)
 {
-	int64_t clock = us % US_PER_DAY;
-	int64_t days = us / US_PER_DAY - (clock < 0);
-	struct wp_date date = wp_date_of(days);
-	if (clock < 0)
-		clock += US_PER_DAY;
-	int64_t seconds = clock / US_PER_SECOND;
-	const char *sign = date.year < 0 ? "-" : date.year > 9999 ? "+" : "";
+	int64_t fraction = (us % US_PER_SECOND + US_PER_SECOND) % US_PER_SECOND;
+	int64_t seconds = us / US_PER_SECOND - (us % US_PER_SECOND < 0);
+	char text[WP_CALENDAR_TEXT_SIZE];
+	size_t size = wp_calendar_text(seconds, text) - 1;
 
 	assert(digits >= 0 && digits <= FRACTION_DIGITS_MAX);
-	enum wp_rc rc = wp_buffer_printf(into,
-					 "%s%04" PRId64 "-%02" PRId64 "-%02" PRId64 "T%02" PRId64
-					 ":%02" PRId64 ":%02" PRId64,
-					 sign, date.year < 0 ? -date.year : date.year, date.month,
-					 date.day, seconds / 3600, seconds / 60 % 60, seconds % 60);
+	enum wp_rc rc = wp_buffer_append(into, (struct wp_span){ (const uint8_t *)text, size });
 	if (rc == WP_OK)
-		rc = write_fraction(into, clock % US_PER_SECOND, digits);
+		rc = write_fraction(into, fraction, digits);
 	return rc == WP_OK ? wp_buffer_append_byte(into, 'Z') : rc;
 }

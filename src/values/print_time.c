@@ -3,11 +3,11 @@
  * session. Source: EncodeDateOnly(), EncodeTimeOnly() and EncodeDateTime() of datetime.c.
  */
 #include "print.h"
+#include "walpost/base/calendar.h"
 #include "walpost/base/wire.h"
-#include "walpost/values/moment.h"
 
 #define SECOND_US INT64_C(1000000)
-#define DAY_US (86400 * SECOND_US)
+#define DAY_US (WP_DAY_S * SECOND_US)
 
 /* timestamp.h: days and microseconds from 2000-01-01 on; 4714-11-24 BC is the first day. */
 #define DATE_MIN (-2451545)
@@ -15,8 +15,7 @@
 #define TIMESTAMP_MIN (DATE_MIN * DAY_US)
 #define TIMESTAMP_END INT64_C(9223371331200000000) /* 294277-01-01 */
 
-/* From 1970-01-01 to 2000-01-01. */
-#define DAYS_TO_2000 INT64_C(10957)
+#define DAYS_TO_2000 (WP_POSTGRES_EPOCH_S / WP_DAY_S)
 
 static void print_day(struct wp_buffer *texts, const struct wp_date *d)
 {
@@ -73,7 +72,7 @@ enum wp_rc wp_print_date(struct wp_span value, struct wp_buffer *texts)
 	}
 	if (days < DATE_MIN || days >= DATE_END)
 		return WP_CONFIG;
-	struct wp_date d = wp_date_of(days + DAYS_TO_2000);
+	struct wp_date d = wp_calendar_date(days + DAYS_TO_2000);
 	print_day(texts, &d);
 	print_era(texts, &d);
 	return WP_OK;
@@ -96,7 +95,8 @@ enum wp_rc wp_print_time(struct wp_span value, struct wp_buffer *texts)
 static void print_moment(struct wp_buffer *texts, enum wp_type type, int64_t us)
 {
 	uint64_t since_first = (uint64_t)us - (uint64_t)TIMESTAMP_MIN;
-	struct wp_date d = wp_date_of((int64_t)(since_first / DAY_US) + DATE_MIN + DAYS_TO_2000);
+	struct wp_date d =
+		wp_calendar_date((int64_t)(since_first / DAY_US) + DATE_MIN + DAYS_TO_2000);
 
 	print_day(texts, &d);
 	wp_print_char(texts, ' ');

@@ -7,6 +7,7 @@
 #ifndef WALPOST_TELEMETRY_TELEMETRY_H
 #define WALPOST_TELEMETRY_TELEMETRY_H
 
+#include "walpost/base/calendar.h"
 #include "walpost/base/log_memory.h"
 #include "walpost/relay/relay.h"
 #include "walpost/sink/sink.h"
@@ -115,8 +116,7 @@ enum wp_rc wp_page_html(struct wp_buffer *into, const struct wp_telemetry *v) WP
 enum wp_rc wp_status_json(struct wp_buffer *into, const struct wp_telemetry *v) WP_MUST_CHECK;
 
 /* What /status and the page share: words and figures. A time is 2026-11-23T01:02:03Z. */
-#define WP_VITALS_TIME_SIZE 24
-char *wp_telemetry_time(int64_t wall_ms, char text[WP_VITALS_TIME_SIZE]);
+char *wp_telemetry_time(int64_t wall_ms, char text[WP_CALENDAR_TEXT_SIZE]);
 const char *wp_telemetry_keeping(enum wp_keeping keeping);
 /* Seconds since then; below 0: never. */
 double wp_telemetry_age(const struct wp_telemetry *v, int64_t at_ms);

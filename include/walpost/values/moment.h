@@ -30,14 +30,4 @@ enum wp_rc wp_moment_days(struct wp_span text, int32_t *ret_days,
  */
 enum wp_rc wp_moment_write_iso(struct wp_buffer *into, int64_t us, int digits) WP_MUST_CHECK;
 
-/* Years as astronomers count them: 0 is 1 BC. */
-struct wp_date {
-	int64_t year;
-	int64_t month;
-	int64_t day;
-};
-
-/* Of a count of days since 1970-01-01, which may be negative. */
-struct wp_date wp_date_of(int64_t days);
-
 #endif

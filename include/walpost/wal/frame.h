@@ -18,8 +18,6 @@
 #include "walpost/wal/lsn.h"
 
 #define WP_STATUS_SIZE 34
-/* Seconds from 1970-01-01 to 2000-01-01. */
-#define WP_POSTGRES_EPOCH_S 946684800
 
 enum wp_frame_kind { WP_FRAME_DATA, WP_FRAME_KEEPALIVE };
 

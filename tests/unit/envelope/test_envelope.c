@@ -2,7 +2,7 @@
 #include "support/memory.h"
 #include "support/check.h"
 #include "walpost/envelope/envelope.h"
-#include "walpost/wal/frame.h"
+#include "walpost/base/calendar.h"
 
 static struct wp_error error;
 static struct wp_buffer texts;

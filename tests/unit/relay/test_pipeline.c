@@ -7,6 +7,7 @@
 #include "support/wire_writer.h"
 #include "support/memory.h"
 #include "support/rows.h"
+#include "walpost/base/calendar.h"
 #include "walpost/relay/pipeline.h"
 
 #define OUTBOX 16400
