@@ -421,20 +421,10 @@ bool wp_json_walk_next(struct wp_json_walk *w, struct wp_span *ret_name, struct 
 
 /* ---- strings ---- */
 
-/* The four digits behind \u. */
-static uint32_t unit_at(const uint8_t *at)
-{
-	uint32_t unit = 0;
-
-	for (int i = 0; i < 4; i++)
-		unit = unit << 4 | (uint32_t)wp_hex_value(at[i]);
-	return unit;
-}
-
 /* `*at` is behind the \u. WP_DATA: half of a pair. */
 static enum wp_rc append_unit(const uint8_t **at, const uint8_t *end, struct wp_buffer *into)
 {
-	uint32_t unit = unit_at(*at);
+	uint32_t unit = wp_hex_unit(*at);
 	uint8_t bytes[WP_UTF8_SIZE_MAX];
 
 	*at += 4;
@@ -443,7 +433,7 @@ static enum wp_rc append_unit(const uint8_t **at, const uint8_t *end, struct wp_
 	if (unit >= 0xD800 && unit <= 0xDBFF) {
 		if (end - *at < 6 || (*at)[0] != '\\' || (*at)[1] != 'u')
 			return WP_DATA;
-		uint32_t low = unit_at(*at + 2);
+		uint32_t low = wp_hex_unit(*at + 2);
 		if (low < 0xDC00 || low > 0xDFFF)
 			return WP_DATA;
 		unit = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);

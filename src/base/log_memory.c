@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "walpost/base/ascii.h"
 #include "walpost/base/log_memory.h"
 
 static struct wp_log_count *find(struct wp_log_memory *m, enum wp_log_level level,
@@ -91,16 +92,10 @@ void wp_log_memory_add(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_lev
 		remember(m, wall_ms, level, event, facts);
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* "sb1" and "9fe" are names, or may be. */
 static bool is_of_name(char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-	       c == '"' || c == '\'';
+	return wp_is_digit(c) || wp_is_letter(c) || c == '_' || c == '"' || c == '\'';
 }
 
 /* So many digits are a number: a time left, say. */
@@ -108,7 +103,7 @@ static size_t number_at(const char *text, char before)
 {
 	size_t size = 0;
 
-	while (is_digit(text[size]))
+	while (wp_is_digit(text[size]))
 		size++;
 	return is_of_name(before) || is_of_name(text[size]) ? 0 : size;
 }

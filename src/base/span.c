@@ -43,6 +43,15 @@ bool wp_span_has(struct wp_span s, const char *part)
 	return size == 0 || (s.size >= size && memmem(s.data, s.size, part, size) != NULL);
 }
 
+struct wp_span wp_span_trimmed(const char *from, const char *to)
+{
+	while (from < to && *from == ' ')
+		from++;
+	while (to > from && to[-1] == ' ')
+		to--;
+	return (struct wp_span){ .data = (const uint8_t *)from, .size = (size_t)(to - from) };
+}
+
 /* Remembers the last wildcard only: going back to an earlier one can find nothing more. */
 bool wp_wildcard_matches(struct wp_span pattern, uint8_t any, struct wp_span text)
 {

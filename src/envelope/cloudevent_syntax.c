@@ -1,19 +1,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "walpost/base/ascii.h"
 #include "walpost/base/hex.h"
 #include "walpost/base/utf8.h"
 #include "walpost/envelope/cloudevent.h"
-
-static bool is_letter(uint8_t c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_digit(uint8_t c)
-{
-	return c >= '0' && c <= '9';
-}
 
 static bool is_one_of(uint8_t c, const char *set)
 {
@@ -44,12 +35,12 @@ bool wp_cloudevent_is_text(struct wp_span value)
 
 static bool is_of_uri(uint8_t c)
 {
-	return is_letter(c) || is_digit(c) || is_one_of(c, "-._~:/?#[]@!$&'()*+,;=%");
+	return wp_is_letter(c) || wp_is_digit(c) || is_one_of(c, "-._~:/?#[]@!$&'()*+,;=%");
 }
 
 static bool is_of_scheme(uint8_t c)
 {
-	return is_letter(c) || is_digit(c) || is_one_of(c, "+-.");
+	return wp_is_letter(c) || wp_is_digit(c) || is_one_of(c, "+-.");
 }
 
 /* Bytes before the colon; 0: there is no scheme. */
@@ -57,7 +48,7 @@ static size_t scheme_size(struct wp_span value)
 {
 	size_t size = 0;
 
-	if (value.size == 0 || !is_letter(value.data[0]))
+	if (value.size == 0 || !wp_is_letter(value.data[0]))
 		return 0;
 	while (size < value.size && is_of_scheme(value.data[size]))
 		size++;
@@ -209,7 +200,7 @@ bool wp_cloudevent_is_extension_name(struct wp_span value)
 	};
 
 	for (size_t i = 0; i < value.size; i++) {
-		if (!is_digit(value.data[i]) && !(value.data[i] >= 'a' && value.data[i] <= 'z'))
+		if (!wp_is_digit(value.data[i]) && !(value.data[i] >= 'a' && value.data[i] <= 'z'))
 			return false;
 	}
 	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {

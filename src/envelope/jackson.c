@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "json_tree.h"
+#include "walpost/base/hex.h"
 #include "walpost/base/utf8.h"
 
 /* ---- numbers ---- */
@@ -199,14 +200,6 @@ static enum wp_rc write_unit(struct wp_buffer *into, uint32_t unit)
 	return wp_buffer_append(into, (struct wp_span){ bytes, size });
 }
 
-static uint32_t unit_at(const uint8_t *digits)
-{
-	char text[5] = { 0 };
-
-	memcpy(text, digits, 4);
-	return (uint32_t)strtoul(text, NULL, 16);
-}
-
 /* Writes what stands at `at` and is not plain; tells how many bytes of the text it was. */
 static enum wp_rc write_other(struct wp_buffer *into, const uint8_t *at, size_t left,
 			      size_t *ret_size)
@@ -219,7 +212,7 @@ static enum wp_rc write_other(struct wp_buffer *into, const uint8_t *at, size_t 
 	}
 	*ret_size = at[1] == 'u' ? 6 : 2;
 	if (at[1] == 'u')
-		return write_unit(into, unit_at(at + 2));
+		return write_unit(into, wp_hex_unit(at + 2));
 	if (at[1] == '/')
 		return wp_buffer_append_byte(into, '/');
 	return wp_buffer_append(into, (struct wp_span){ at, 2 });

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "walpost/base/ascii.h"
 #include "walpost/base/secret.h"
 #include "walpost/config/setting.h"
 
@@ -210,11 +211,6 @@ static const char *name_shown(const struct wp_import_item *item, char text[WP_SH
 	return wp_value_shown("kafka.", item->name, text);
 }
 
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 /* password = ..., as connection strings and addresses have it. */
 static bool has_password(const char *value)
 {
@@ -225,7 +221,7 @@ static bool has_password(const char *value)
 
 		if (strncasecmp(value, start, strlen(start)) != 0)
 			continue;
-		while (is_letter(*end))
+		while (wp_is_letter(*end))
 			end++;
 		if (end[strspn(end, space)] == '=')
 			return true;

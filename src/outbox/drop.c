@@ -8,20 +8,11 @@
 #include "walpost/base/display.h"
 #include "walpost/values/moment.h"
 
-static struct wp_span trimmed(const char *from, const char *to)
-{
-	while (from < to && *from == ' ')
-		from++;
-	while (to > from && to[-1] == ' ')
-		to--;
-	return (struct wp_span){ .data = (const uint8_t *)from, .size = (size_t)(to - from) };
-}
-
 static bool is_listed(const char *list, struct wp_span type)
 {
 	while (*list != '\0') {
 		size_t size = strcspn(list, ",");
-		struct wp_span pattern = trimmed(list, list + size);
+		struct wp_span pattern = wp_span_trimmed(list, list + size);
 		if (pattern.size > 0 && wp_wildcard_matches(pattern, '*', type))
 			return true;
 		list += size + (list[size] == ',' ? 1 : 0);

@@ -12,15 +12,6 @@
 
 /* -- paths --------------------------------------------------------------------- */
 
-static struct wp_span trimmed(const char *from, const char *to)
-{
-	while (from < to && *from == ' ')
-		from++;
-	while (from < to && to[-1] == ' ')
-		to--;
-	return (struct wp_span){ .data = (const uint8_t *)from, .size = (size_t)(to - from) };
-}
-
 static struct wp_span unquoted(struct wp_span name)
 {
 	if (name.size < 2 || name.data[0] != '\'' || name.data[name.size - 1] != '\'')
@@ -34,7 +25,8 @@ static bool parse_whole(const char *text, struct wp_member_path *ret)
 
 	if (size <= strlen(WHOLE) || strcmp(text + size - strlen(WHOLE), WHOLE) != 0)
 		return false;
-	*ret = (struct wp_member_path){ .column = trimmed(text, text + size - strlen(WHOLE)) };
+	size -= strlen(WHOLE);
+	*ret = (struct wp_member_path){ .column = wp_span_trimmed(text, text + size) };
 	return ret->column.size > 0;
 }
 
@@ -44,7 +36,7 @@ bool wp_member_path_parse(const char *text, struct wp_member_path *ret)
 
 	if (at == NULL)
 		return parse_whole(text, ret);
-	*ret = (struct wp_member_path){ .column = trimmed(text, at) };
+	*ret = (struct wp_member_path){ .column = wp_span_trimmed(text, at) };
 	while (at != NULL) {
 		if (ret->is_text || ret->count == WP_MEMBER_STEPS_MAX)
 			return false;
@@ -52,7 +44,8 @@ bool wp_member_path_parse(const char *text, struct wp_member_path *ret)
 		ret->is_text = *at == '>';
 		at += ret->is_text;
 		const char *next = strstr(at, ARROW);
-		struct wp_span step = unquoted(trimmed(at, next != NULL ? next : at + strlen(at)));
+		struct wp_span step =
+			unquoted(wp_span_trimmed(at, next != NULL ? next : at + strlen(at)));
 		if (step.size == 0)
 			return false;
 		ret->steps[ret->count++] = step;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "replacement.h"
+#include "walpost/base/ascii.h"
 
 #define NOT_A_GROUP UINT32_MAX
 #define SCHEMA (UINT32_MAX - 1)
@@ -50,17 +51,12 @@ static void put_group(struct reader *r, uint32_t group)
 	r->to->pieces[r->to->count++] = (struct piece){ .group = group };
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Behind a $: the longest number that is a group, but at least one digit. */
 static void read_number(struct reader *r)
 {
 	uint32_t group = (uint32_t)(*r->at++ - '0');
 
-	while (is_digit(*r->at)) {
+	while (wp_is_digit(*r->at)) {
 		uint32_t longer = group * 10 + (uint32_t)(*r->at - '0');
 		if (longer > r->group_count)
 			break;
@@ -74,7 +70,7 @@ static uint32_t number_of(const char *digits)
 {
 	uint32_t number = 0;
 
-	for (; is_digit(*digits) && number <= GROUP_NUMBER_MAX; digits++)
+	for (; wp_is_digit(*digits) && number <= GROUP_NUMBER_MAX; digits++)
 		number = number * 10 + (uint32_t)(*digits - '0');
 	return *digits == '\0' ? number : NOT_A_GROUP;
 }
@@ -92,7 +88,7 @@ static void read_braces(struct reader *r)
 	memcpy(name, start, (size_t)(end - start));
 	name[end - start] = '\0';
 	r->at = end + 1;
-	if (is_digit(name[0])) {
+	if (wp_is_digit(name[0])) {
 		put_group(r, number_of(name));
 		return;
 	}
@@ -116,7 +112,7 @@ static void read_one(struct reader *r)
 		put_literal(r, *r->at++);
 	} else if (*++r->at == '{') {
 		read_braces(r);
-	} else if (is_digit(*r->at)) {
+	} else if (wp_is_digit(*r->at)) {
 		read_number(r);
 	} else {
 		r->wrong = "$ must be followed by a number or {name}; a literal dollar is \\$";

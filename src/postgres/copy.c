@@ -357,11 +357,6 @@ static void read_socket(struct wp_copy *c)
 	}
 }
 
-static size_t at_most(size_t size, size_t most)
-{
-	return size < most ? size : most;
-}
-
 /* Empties the socket into libpq, and leaves it there. False: it has room for no more. */
 static bool sip(struct wp_copy *c)
 {
@@ -372,7 +367,7 @@ static bool sip(struct wp_copy *c)
 	if (c->sipped >= SIPPED_MAX)
 		return false;
 	if (is_encrypted(c->pg)) {
-		c->sipped += read_records(c, at_most(waiting, SIPPED_MAX));
+		c->sipped += read_records(c, waiting < SIPPED_MAX ? waiting : SIPPED_MAX);
 	} else {
 		c->sipped += waiting; /* or less: no more than the buffer has room for */
 		read_socket(c);

@@ -10,17 +10,11 @@ void wp_pending_dead_letters_release(struct wp_pending_dead_letters *d)
 	*d = (struct wp_pending_dead_letters){ 0 };
 }
 
-static bool is_same(const struct wp_position *a, const struct wp_position *b)
-{
-	return a->commit_lsn == b->commit_lsn && a->ordinal == b->ordinal &&
-	       a->timeline == b->timeline && a->epoch == b->epoch;
-}
-
 static struct wp_pending_dead_letter *find(const struct wp_pending_dead_letters *d,
 					   const struct wp_position *position)
 {
 	for (size_t i = 0; i < d->count; i++) {
-		if (is_same(&d->items[i].position, position))
+		if (wp_position_compare(&d->items[i].position, position) == 0)
 			return &d->items[i];
 	}
 	return NULL;

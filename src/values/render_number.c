@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "render_parts.h"
+#include "walpost/base/ascii.h"
 #include "walpost/base/base64.h"
 #include "walpost/base/buffer.h"
 #include "walpost/base/display.h"
@@ -26,16 +27,11 @@ struct wp_decimal {
 /* So many digits are taken at once: their value, and what it is multiplied by, has 32 bits. */
 #define CHUNK_DIGITS 9
 
-static bool is_digit(uint8_t c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static struct wp_span read_digits(const uint8_t **at, const uint8_t *end)
 {
 	struct wp_span digits = { .data = *at };
 
-	while (*at < end && is_digit(**at))
+	while (*at < end && wp_is_digit(**at))
 		(*at)++;
 	digits.size = (size_t)(*at - digits.data);
 	return digits;

@@ -1,5 +1,5 @@
 /*
- * What a hexadecimal digit stands for. Pure.
+ * What hexadecimal digits stand for. Pure.
  */
 #ifndef WALPOST_BASE_HEX_H
 #define WALPOST_BASE_HEX_H
@@ -13,6 +13,16 @@ static inline int wp_hex_value(uint8_t c)
 		return c - '0';
 	c |= 0x20;
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Of four of them: a unit of UTF-16, as JSON has it behind \u. */
+static inline uint32_t wp_hex_unit(const uint8_t *digits)
+{
+	uint32_t unit = 0;
+
+	for (int i = 0; i < 4; i++)
+		unit = unit << 4 | (uint32_t)wp_hex_value(digits[i]);
+	return unit;
 }
 
 #endif

@@ -34,6 +34,9 @@ static inline struct wp_span wp_span_after(struct wp_span s, size_t size)
 	return (struct wp_span){ .data = s.data + size, .size = s.size - size };
 }
 
+/* From `from` to `to`, without the spaces around. */
+struct wp_span wp_span_trimmed(const char *from, const char *to);
+
 /* Is `text` what `pattern` stands for, in which `any` is any run of bytes? In pattern times text steps. */
 bool wp_wildcard_matches(struct wp_span pattern, uint8_t any, struct wp_span text);
 

@@ -16,7 +16,14 @@ static void each_digit_has_its_value_and_nothing_else_has_one(void **state)
 	CHECK_EQ(found, 22);
 }
 
+static void four_digits_are_a_unit_of_utf_16(void **state)
+{
+	CHECK_EQ(wp_hex_unit((const uint8_t *)"00e9"), 0xE9);
+	CHECK_EQ(wp_hex_unit((const uint8_t *)"D83d"), 0xD83D);
+}
+
 int main(void)
 {
-	return RUN(PLAIN(each_digit_has_its_value_and_nothing_else_has_one));
+	return RUN(PLAIN(each_digit_has_its_value_and_nothing_else_has_one),
+		   PLAIN(four_digits_are_a_unit_of_utf_16));
 }

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "support/check.h"
 #include "walpost/base/span.h"
 
@@ -60,9 +62,23 @@ static void a_beginning_an_end_and_a_part_are_found_to_the_last_byte(void **stat
 	CHECK(wp_span_is(wp_span_after(wp_span_of("abc"), 3), ""));
 }
 
+static struct wp_span trimmed(const char *text)
+{
+	return wp_span_trimmed(text, text + strlen(text));
+}
+
+static void spaces_around_a_text_are_left_out(void **state)
+{
+	CHECK(wp_span_is(trimmed("  a b "), "a b"));
+	CHECK(wp_span_is(trimmed("a\t"), "a\t"));
+	CHECK(wp_span_is(trimmed("   "), ""));
+	CHECK(wp_span_is(trimmed(""), ""));
+}
+
 int main(void)
 {
 	return RUN(PLAIN(a_null_text_gives_a_null_span), PLAIN(an_empty_text_is_empty_and_not_null),
 		   PLAIN(null_equals_null_only), PLAIN(equal_means_same_size_and_same_bytes),
-		   PLAIN(a_beginning_an_end_and_a_part_are_found_to_the_last_byte));
+		   PLAIN(a_beginning_an_end_and_a_part_are_found_to_the_last_byte),
+		   PLAIN(spaces_around_a_text_are_left_out));
 }
