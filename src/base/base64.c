@@ -42,7 +42,7 @@ enum wp_rc wp_base64url_write(struct wp_buffer *into, struct wp_span bytes)
 	return WP_OK;
 }
 
-static int value_of(uint8_t digit, const char last[2])
+static int digit_value(uint8_t digit, const char last[2])
 {
 	if (digit >= 'A' && digit <= 'Z')
 		return digit - 'A';
@@ -66,7 +66,7 @@ static enum wp_rc read_unpadded(struct wp_buffer *into, struct wp_span text, con
 		return rc;
 	size_t size = into->size;
 	for (size_t i = 0; i < text.size; i++) {
-		int value = value_of(text.data[i], last);
+		int value = digit_value(text.data[i], last);
 		if (value < 0)
 			return WP_DATA;
 		bits = bits << 6 | (uint32_t)value;

@@ -86,7 +86,7 @@ enum wp_rc wp_buffer_append_byte(struct wp_buffer *b, uint8_t byte)
 }
 
 WP_PRINTF(2, 0)
-static enum wp_rc print(struct wp_buffer *b, const char *format, va_list arguments)
+static enum wp_rc append_formatted(struct wp_buffer *b, const char *format, va_list arguments)
 {
 	va_list again;
 
@@ -110,7 +110,7 @@ enum wp_rc wp_buffer_printf(struct wp_buffer *b, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	enum wp_rc rc = print(b, format, arguments);
+	enum wp_rc rc = append_formatted(b, format, arguments);
 	va_end(arguments);
 	return rc;
 }
@@ -138,6 +138,6 @@ void wp_writer_printf(struct wp_writer *w, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	wp_writer_keep(w, print(w->into, format, arguments));
+	wp_writer_keep(w, append_formatted(w->into, format, arguments));
 	va_end(arguments);
 }

@@ -19,14 +19,14 @@ struct reader {
 	const char *what;
 };
 
-static const uint8_t *blame(struct reader *r, const uint8_t *at, const char *what)
+static const uint8_t *fail_at(struct reader *r, const uint8_t *at, const char *what)
 {
 	r->fault_at = at;
 	r->what = what;
 	return NULL;
 }
 
-static bool is_there(const struct reader *r, const uint8_t *at, uint8_t byte)
+static bool has_byte(const struct reader *r, const uint8_t *at, uint8_t byte)
 {
 	return at < r->end && *at == byte;
 }
@@ -36,7 +36,7 @@ static bool is_digit_there(const struct reader *r, const uint8_t *at)
 	return at < r->end && *at >= '0' && *at <= '9';
 }
 
-static const uint8_t *skip_space(const struct reader *r, const uint8_t *at)
+static const uint8_t *skip_json_whitespace(const struct reader *r, const uint8_t *at)
 {
 	while (at < r->end && *at <= ' ' &&
 	       (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
@@ -44,19 +44,19 @@ static const uint8_t *skip_space(const struct reader *r, const uint8_t *at)
 	return at;
 }
 
-static const uint8_t *read_word(struct reader *r, const uint8_t *at, const char *word)
+static const uint8_t *read_literal(struct reader *r, const uint8_t *at, const char *word)
 {
 	size_t size = strlen(word);
 
 	if ((size_t)(r->end - at) < size || memcmp(at, word, size) != 0)
-		return blame(r, at, "null, true or false is expected");
+		return fail_at(r, at, "null, true or false is expected");
 	return at + size;
 }
 
 static const uint8_t *read_digits(struct reader *r, const uint8_t *at)
 {
 	if (!is_digit_there(r, at))
-		return blame(r, at, "a number lacks a digit");
+		return fail_at(r, at, "a number lacks a digit");
 	while (is_digit_there(r, at))
 		at++;
 	return at;
@@ -65,22 +65,22 @@ static const uint8_t *read_digits(struct reader *r, const uint8_t *at)
 static const uint8_t *read_exponent(struct reader *r, const uint8_t *at)
 {
 	at++;
-	if (is_there(r, at, '+') || is_there(r, at, '-'))
+	if (has_byte(r, at, '+') || has_byte(r, at, '-'))
 		at++;
 	return read_digits(r, at);
 }
 
 /* number = [ "-" ] ( "0" / digit1-9 *DIGIT ) [ "." 1*DIGIT ] [ ( "e" / "E" ) [ "-" / "+" ] 1*DIGIT ] */
-static const uint8_t *read_number(struct reader *r, const uint8_t *at)
+static const uint8_t *read_json_number(struct reader *r, const uint8_t *at)
 {
-	if (is_there(r, at, '-'))
+	if (has_byte(r, at, '-'))
 		at++;
-	if (is_there(r, at, '0') && is_digit_there(r, at + 1))
-		return blame(r, at + 1, "a number begins with 0");
+	if (has_byte(r, at, '0') && is_digit_there(r, at + 1))
+		return fail_at(r, at + 1, "a number begins with 0");
 	at = read_digits(r, at);
-	if (at != NULL && is_there(r, at, '.'))
+	if (at != NULL && has_byte(r, at, '.'))
 		at = read_digits(r, at + 1);
-	if (at != NULL && (is_there(r, at, 'e') || is_there(r, at, 'E')))
+	if (at != NULL && (has_byte(r, at, 'e') || has_byte(r, at, 'E')))
 		at = read_exponent(r, at);
 	return at;
 }
@@ -91,16 +91,16 @@ static const uint8_t *read_escape(struct reader *r, const uint8_t *at)
 	static const char single[] = "\"\\/bfnrt";
 
 	if (at == r->end)
-		return blame(r, at, "a string is not closed");
+		return fail_at(r, at, "a string is not closed");
 	uint8_t c = *at;
 	if (c != '\0' && strchr(single, c) != NULL)
 		return at + 1;
 	if (c != 'u')
-		return blame(r, at, "an escape sequence is invalid");
+		return fail_at(r, at, "an escape sequence is invalid");
 	at++;
 	for (int i = 0; i < 4; i++, at++) {
 		if (at == r->end || wp_hex_value(*at) < 0)
-			return blame(r, at, "\\u lacks a hexadecimal digit");
+			return fail_at(r, at, "\\u lacks a hexadecimal digit");
 	}
 	return at;
 }
@@ -135,13 +135,13 @@ static size_t count_plain(uint64_t word)
 static const uint8_t *read_special(struct reader *r, const uint8_t *at)
 {
 	if (at == r->end)
-		return blame(r, at, "a string is not closed");
+		return fail_at(r, at, "a string is not closed");
 	if (*at == '\\')
 		return read_escape(r, at + 1);
 	if (*at < 0x20)
-		return blame(r, at, "a string contains a control character");
+		return fail_at(r, at, "a string contains a control character");
 	size_t size = wp_utf8_size(at, (size_t)(r->end - at));
-	return size > 0 ? at + size : blame(r, at, "a string is not UTF-8");
+	return size > 0 ? at + size : fail_at(r, at, "a string is not UTF-8");
 }
 
 /* Eight bytes at a time as long as so many are left. */
@@ -156,7 +156,7 @@ static inline const uint8_t *skip_plain(const struct reader *r, const uint8_t *a
 
 static const uint8_t *read_rest(struct reader *r, const uint8_t *at)
 {
-	while (at != NULL && !is_there(r, at, '"')) {
+	while (at != NULL && !has_byte(r, at, '"')) {
 		if (at < r->end && *at >= 0x20 && *at < 0x80 && *at != '\\')
 			at++; /* one of the last seven bytes */
 		else
@@ -171,7 +171,7 @@ static const uint8_t *read_rest(struct reader *r, const uint8_t *at)
 static inline const uint8_t *read_string(struct reader *r, const uint8_t *at)
 {
 	at = skip_plain(r, at);
-	return is_there(r, at, '"') ? at + 1 : read_rest(r, at);
+	return has_byte(r, at, '"') ? at + 1 : read_rest(r, at);
 }
 
 static inline const uint8_t *read_scalar(struct reader *r, const uint8_t *at)
@@ -181,16 +181,16 @@ static inline const uint8_t *read_scalar(struct reader *r, const uint8_t *at)
 	if (first == '"')
 		return read_string(r, at + 1);
 	if ((first >= '0' && first <= '9') || first == '-')
-		return read_number(r, at);
+		return read_json_number(r, at);
 	switch (first) {
 	case 'n':
-		return read_word(r, at, "null");
+		return read_literal(r, at, "null");
 	case 't':
-		return read_word(r, at, "true");
+		return read_literal(r, at, "true");
 	case 'f':
-		return read_word(r, at, "false");
+		return read_literal(r, at, "false");
 	default:
-		return blame(r, at, "a value is missing");
+		return fail_at(r, at, "a value is missing");
 	}
 }
 
@@ -201,12 +201,12 @@ struct nest {
 	size_t depth_max;
 };
 
-static bool is_object(const struct nest *n)
+static bool is_in_object(const struct nest *n)
 {
 	return n->bits[(n->depth - 1) / 8] >> (n->depth - 1) % 8 & 1;
 }
 
-static bool push(struct nest *n, bool object)
+static bool push_level(struct nest *n, bool object)
 {
 	if (n->depth == n->depth_max)
 		return false;
@@ -220,18 +220,19 @@ static bool push(struct nest *n, bool object)
 }
 
 /* And the colon behind it. `ret` is the name with its quotes. */
-static inline const uint8_t *read_name(struct reader *r, const uint8_t *at, struct wp_span *ret)
+static inline const uint8_t *read_member_name(struct reader *r, const uint8_t *at,
+					      struct wp_span *ret)
 {
-	const uint8_t *from = skip_space(r, at);
+	const uint8_t *from = skip_json_whitespace(r, at);
 
-	if (!is_there(r, from, '"'))
-		return blame(r, from, "a name in double quotes is missing");
+	if (!has_byte(r, from, '"'))
+		return fail_at(r, from, "a name in double quotes is missing");
 	at = read_string(r, from + 1);
 	if (at == NULL)
 		return NULL;
 	*ret = (struct wp_span){ from, (size_t)(at - from) };
-	at = skip_space(r, at);
-	return is_there(r, at, ':') ? at + 1 : blame(r, at, "a colon is missing");
+	at = skip_json_whitespace(r, at);
+	return has_byte(r, at, ':') ? at + 1 : fail_at(r, at, "a colon is missing");
 }
 
 /* `[` or `{` and, in an object, the first name. An empty container is read to its end. */
@@ -241,15 +242,15 @@ static const uint8_t *open_container(struct reader *r, const uint8_t *at, struct
 	bool object = *at == '{';
 	struct wp_span name;
 
-	if (!push(n, object))
-		return blame(r, at, "containers are nested more than 1,024 levels deep");
-	at = skip_space(r, at + 1);
-	*ret_complete = is_there(r, at, object ? '}' : ']');
+	if (!push_level(n, object))
+		return fail_at(r, at, "containers are nested more than 1,024 levels deep");
+	at = skip_json_whitespace(r, at + 1);
+	*ret_complete = has_byte(r, at, object ? '}' : ']');
 	if (*ret_complete) {
 		n->depth--;
 		return at + 1;
 	}
-	return object ? read_name(r, at, &name) : at;
+	return object ? read_member_name(r, at, &name) : at;
 }
 
 /* Behind a value: the ends of containers, then a comma and what must follow it. */
@@ -258,14 +259,14 @@ static const uint8_t *close_containers(struct reader *r, const uint8_t *at, stru
 	struct wp_span name;
 
 	while (n->depth > 0) {
-		bool object = is_object(n);
-		at = skip_space(r, at);
-		if (is_there(r, at, ','))
-			return object ? read_name(r, at + 1, &name) : at + 1;
-		if (!is_there(r, at, object ? '}' : ']'))
-			return blame(r, at,
-				     object ? "a comma or } is missing"
-					    : "a comma or ] is missing");
+		bool object = is_in_object(n);
+		at = skip_json_whitespace(r, at);
+		if (has_byte(r, at, ','))
+			return object ? read_member_name(r, at + 1, &name) : at + 1;
+		if (!has_byte(r, at, object ? '}' : ']'))
+			return fail_at(r, at,
+				       object ? "a comma or } is missing"
+					      : "a comma or ] is missing");
 		at++;
 		n->depth--;
 	}
@@ -280,9 +281,9 @@ static const uint8_t *read_value(struct reader *r, const uint8_t *at, size_t dep
 	n.depth = 0;
 	n.depth_max = depth_max;
 	do {
-		at = skip_space(r, at);
+		at = skip_json_whitespace(r, at);
 		complete = true;
-		if (is_there(r, at, '{') || is_there(r, at, '['))
+		if (has_byte(r, at, '{') || has_byte(r, at, '['))
 			at = open_container(r, at, &n, &complete);
 		else
 			at = read_scalar(r, at);
@@ -322,18 +323,18 @@ enum follow {
 	WHATEVER_FOLLOWS,
 };
 
-static enum wp_rc read_text(struct wp_span text, enum follow follow, struct wp_json *ret,
-			    struct wp_json_fault *fault)
+static enum wp_rc read_json_text(struct wp_span text, enum follow follow, struct wp_json *ret,
+				 struct wp_json_fault *fault)
 {
 	if (wp_span_is_null(text))
 		text = wp_span_of("");
 	struct reader r = { .end = text.data + text.size };
 
-	const uint8_t *from = skip_space(&r, text.data);
+	const uint8_t *from = skip_json_whitespace(&r, text.data);
 	const uint8_t *to = read_value(&r, from, WP_JSON_DEPTH_MAX);
-	const uint8_t *next = to != NULL ? skip_space(&r, to) : r.end;
+	const uint8_t *next = to != NULL ? skip_json_whitespace(&r, to) : r.end;
 	if (next < r.end && follow == NOTHING_FOLLOWS)
-		to = blame(&r, next, "there is text after the value");
+		to = fail_at(&r, next, "there is text after the value");
 	if (to != NULL) {
 		*ret = value_between(from, to);
 		return WP_OK;
@@ -345,12 +346,12 @@ static enum wp_rc read_text(struct wp_span text, enum follow follow, struct wp_j
 
 enum wp_rc wp_json_read(struct wp_span text, struct wp_json *ret, struct wp_json_fault *fault)
 {
-	return read_text(text, NOTHING_FOLLOWS, ret, fault);
+	return read_json_text(text, NOTHING_FOLLOWS, ret, fault);
 }
 
 enum wp_rc wp_json_read_first(struct wp_span text, struct wp_json *ret, struct wp_json_fault *fault)
 {
-	return read_text(text, WHATEVER_FOLLOWS, ret, fault);
+	return read_json_text(text, WHATEVER_FOLLOWS, ret, fault);
 }
 
 /* ---- walking ---- */
@@ -372,8 +373,8 @@ void wp_json_walk_text(struct wp_json_walk *w, struct wp_span text)
 		text = wp_span_of("");
 	struct reader r = { .end = text.data + text.size };
 
-	const uint8_t *at = skip_space(&r, text.data);
-	bool begins = is_there(&r, at, '{');
+	const uint8_t *at = skip_json_whitespace(&r, text.data);
+	bool begins = has_byte(&r, at, '{');
 	*w = (struct wp_json_walk){
 		.at = begins ? at + 1 : at,
 		.end = r.end,
@@ -388,10 +389,10 @@ static const uint8_t *read_walked(struct wp_json_walk *w, struct reader *r, cons
 {
 	*ret_name = (struct wp_span){ 0 };
 	if (w->is_object)
-		at = read_name(r, at, ret_name);
+		at = read_member_name(r, at, ret_name);
 	if (at == NULL)
 		return NULL;
-	const uint8_t *from = skip_space(r, at);
+	const uint8_t *from = skip_json_whitespace(r, at);
 	at = read_value(r, from, WP_JSON_DEPTH_MAX - 1);
 	if (at != NULL)
 		*ret = value_between(from, at);
@@ -404,14 +405,14 @@ bool wp_json_walk_next(struct wp_json_walk *w, struct wp_span *ret_name, struct 
 
 	if (w->state >= WP_JSON_WALK_ENDED)
 		return false;
-	const uint8_t *at = skip_space(&r, w->at);
-	if (is_there(&r, at, w->is_object ? '}' : ']')) {
-		bool is_all = skip_space(&r, at + 1) == r.end;
+	const uint8_t *at = skip_json_whitespace(&r, w->at);
+	if (has_byte(&r, at, w->is_object ? '}' : ']')) {
+		bool is_all = skip_json_whitespace(&r, at + 1) == r.end;
 		w->state = is_all ? WP_JSON_WALK_ENDED : WP_JSON_WALK_BROKE;
 		return false;
 	}
 	bool begins = w->state == WP_JSON_WALK_BEGINS;
-	bool good = begins || is_there(&r, at, ',');
+	bool good = begins || has_byte(&r, at, ',');
 	at = good ? read_walked(w, &r, begins ? at : at + 1, ret_name, ret) : NULL;
 	assert(at != NULL || !w->was_read);
 	w->state = at != NULL ? WP_JSON_WALK_GOES_ON : WP_JSON_WALK_BROKE;

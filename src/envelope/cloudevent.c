@@ -63,8 +63,8 @@ static const struct rule rules[] = {
 	  "outbox.cloudevents.dataschema" },
 };
 
-static enum wp_rc blame(const char *name, struct wp_span value, const char *fault,
-			const char *options, struct wp_error *error)
+static enum wp_rc refuse_attribute(const char *name, struct wp_span value, const char *fault,
+				   const char *options, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
@@ -84,9 +84,9 @@ static enum wp_rc check_attribute(const struct rule *rule, struct wp_span value,
 	if (wp_span_is_null(value) && rule->presence == OPTIONAL)
 		return WP_OK;
 	if (value.size == 0)
-		return blame(rule->name, value, "is empty", rule->options, error);
+		return refuse_attribute(rule->name, value, "is empty", rule->options, error);
 	if (!rule->is_good(value))
-		return blame(rule->name, value, rule->fault, rule->options, error);
+		return refuse_attribute(rule->name, value, rule->fault, rule->options, error);
 	return WP_OK;
 }
 
@@ -128,8 +128,8 @@ static enum wp_rc check_extension(const struct wp_cloudevent *event, size_t inde
 				    "once in outbox.cloudevents.extensions",
 				    wp_excerpt(&name, extension->name));
 	if (!wp_cloudevent_is_text(extension->value))
-		return blame(wp_excerpt(&name, extension->name), extension->value, NO_TEXT,
-			     "outbox.cloudevents.extensions", error);
+		return refuse_attribute(wp_excerpt(&name, extension->name), extension->value,
+					NO_TEXT, "outbox.cloudevents.extensions", error);
 	return WP_OK;
 }
 
@@ -160,7 +160,7 @@ struct headers {
 	struct wp_buffer *texts; /* with room for all that is put there */
 };
 
-static void add(struct headers *h, const char *name, struct wp_span value)
+static void add_attribute_header(struct headers *h, const char *name, struct wp_span value)
 {
 	if (!wp_span_is_null(value))
 		h->items[h->count++] =
@@ -176,7 +176,7 @@ static char *take_room(struct wp_buffer *texts, size_t size)
 	return at;
 }
 
-static void add_extension(struct headers *h, const struct wp_header *extension)
+static void add_extension_header(struct headers *h, const struct wp_header *extension)
 {
 	size_t size = extension->name.size;
 
@@ -186,7 +186,7 @@ static void add_extension(struct headers *h, const struct wp_header *extension)
 	memcpy(name, PREFIX, PREFIX_SIZE);
 	memcpy(name + PREFIX_SIZE, extension->name.data, size);
 	name[PREFIX_SIZE + size] = '\0';
-	add(h, name, extension->value);
+	add_attribute_header(h, name, extension->value);
 }
 
 static size_t count_headers(const struct wp_cloudevent *event)
@@ -202,7 +202,7 @@ static size_t count_headers(const struct wp_cloudevent *event)
 }
 
 /* Bytes of the time and of the names of extensions, which must not move once they are told. */
-static size_t size_of_texts(const struct wp_cloudevent *event)
+static size_t header_texts_size(const struct wp_cloudevent *event)
 {
 	size_t size = WP_CLOUDEVENT_TIME_SIZE;
 
@@ -222,20 +222,21 @@ enum wp_rc wp_cloudevent_headers(const struct wp_cloudevent *event, struct wp_bu
 	if (count_headers(event) > count_max - *count)
 		return WP_FULL;
 	wp_buffer_reset(texts);
-	enum wp_rc rc = wp_buffer_reserve(texts, size_of_texts(event));
+	enum wp_rc rc = wp_buffer_reserve(texts, header_texts_size(event));
 	if (rc != WP_OK)
 		return rc;
 	char *time = take_room(texts, WP_CLOUDEVENT_TIME_SIZE);
-	add(&h, PREFIX "specversion", wp_span_of("1.0"));
-	add(&h, PREFIX "id", event->id);
-	add(&h, PREFIX "source", event->source);
-	add(&h, PREFIX "type", event->type);
-	add(&h, PREFIX "subject", event->subject);
-	add(&h, PREFIX "time", wp_span_of(wp_cloudevent_time_text(event->time_us, time)));
-	add(&h, PREFIX "dataschema", event->dataschema);
+	add_attribute_header(&h, PREFIX "specversion", wp_span_of("1.0"));
+	add_attribute_header(&h, PREFIX "id", event->id);
+	add_attribute_header(&h, PREFIX "source", event->source);
+	add_attribute_header(&h, PREFIX "type", event->type);
+	add_attribute_header(&h, PREFIX "subject", event->subject);
+	add_attribute_header(&h, PREFIX "time",
+			     wp_span_of(wp_cloudevent_time_text(event->time_us, time)));
+	add_attribute_header(&h, PREFIX "dataschema", event->dataschema);
 	for (size_t i = 0; i < event->extension_count; i++)
-		add_extension(&h, &event->extensions[i]);
-	add(&h, WP_CLOUDEVENT_TYPE_HEADER, event->datacontenttype);
+		add_extension_header(&h, &event->extensions[i]);
+	add_attribute_header(&h, WP_CLOUDEVENT_TYPE_HEADER, event->datacontenttype);
 	assert(h.count - *count == count_headers(event));
 	*count = h.count;
 	return WP_OK;

@@ -3,24 +3,24 @@
 #include "walpost/base/utf8.h"
 #include "walpost/envelope/cloudevent.h"
 
-static void put_string(struct wp_writer *w, struct wp_span text)
+static void put_json_string(struct wp_writer *w, struct wp_span text)
 {
 	wp_writer_keep(w, wp_json_write_string(w->into, text, WP_JSON_NEEDED));
 }
 
-static void put_name(struct wp_writer *w, struct wp_span name)
+static void put_member_name(struct wp_writer *w, struct wp_span name)
 {
 	wp_writer_put(w, ",");
-	put_string(w, name);
+	put_json_string(w, name);
 	wp_writer_put(w, ":");
 }
 
-static void put_member(struct wp_writer *w, struct wp_span name, struct wp_span value)
+static void put_text_member(struct wp_writer *w, struct wp_span name, struct wp_span value)
 {
 	if (wp_span_is_null(value))
 		return;
-	put_name(w, name);
-	put_string(w, value);
+	put_member_name(w, name);
+	put_json_string(w, value);
 }
 
 static void put_attributes(struct wp_writer *w, const struct wp_cloudevent *event)
@@ -28,19 +28,19 @@ static void put_attributes(struct wp_writer *w, const struct wp_cloudevent *even
 	char time[WP_CLOUDEVENT_TIME_SIZE];
 
 	wp_writer_put(w, "{\"specversion\":\"1.0\"");
-	put_member(w, wp_span_of("id"), event->id);
-	put_member(w, wp_span_of("source"), event->source);
-	put_member(w, wp_span_of("type"), event->type);
-	put_member(w, wp_span_of("subject"), event->subject);
-	put_member(w, wp_span_of("time"),
-		   wp_span_of(wp_cloudevent_time_text(event->time_us, time)));
-	put_member(w, wp_span_of("datacontenttype"), event->datacontenttype);
-	put_member(w, wp_span_of("dataschema"), event->dataschema);
+	put_text_member(w, wp_span_of("id"), event->id);
+	put_text_member(w, wp_span_of("source"), event->source);
+	put_text_member(w, wp_span_of("type"), event->type);
+	put_text_member(w, wp_span_of("subject"), event->subject);
+	put_text_member(w, wp_span_of("time"),
+			wp_span_of(wp_cloudevent_time_text(event->time_us, time)));
+	put_text_member(w, wp_span_of("datacontenttype"), event->datacontenttype);
+	put_text_member(w, wp_span_of("dataschema"), event->dataschema);
 	for (size_t i = 0; i < event->extension_count; i++)
-		put_member(w, event->extensions[i].name, event->extensions[i].value);
+		put_text_member(w, event->extensions[i].name, event->extensions[i].value);
 }
 
-static void put_base64(struct wp_writer *w, struct wp_span bytes)
+static void put_base64_data(struct wp_writer *w, struct wp_span bytes)
 {
 	wp_writer_put(w, "\"");
 	wp_writer_keep(w, wp_base64_write(w->into, bytes));
@@ -67,12 +67,12 @@ static void put_json(struct wp_writer *w, struct wp_span text, struct wp_error *
 			fault.offset, fault.what);
 }
 
-static void put_text(struct wp_writer *w, struct wp_span text, struct wp_error *error)
+static void put_text_data(struct wp_writer *w, struct wp_span text, struct wp_error *error)
 {
 	if (w->rc != WP_OK)
 		return;
 	if (wp_utf8_is_valid(text))
-		put_string(w, text);
+		put_json_string(w, text);
 	else
 		w->rc = wp_error_set(error, WP_DATA,
 				     "the payload is not UTF-8, as a JSON string requires: correct "
@@ -85,15 +85,15 @@ static void put_data(struct wp_writer *w, const struct wp_cloudevent *event, str
 	if (wp_span_is_null(event->data))
 		return;
 	if (event->data_form == WP_CLOUDEVENT_BINARY) {
-		put_name(w, wp_span_of("data_base64"));
-		put_base64(w, event->data);
+		put_member_name(w, wp_span_of("data_base64"));
+		put_base64_data(w, event->data);
 		return;
 	}
-	put_name(w, wp_span_of("data"));
+	put_member_name(w, wp_span_of("data"));
 	if (wp_cloudevent_is_json(event->datacontenttype))
 		put_json(w, event->data, error);
 	else
-		put_text(w, event->data, error);
+		put_text_data(w, event->data, error);
 }
 
 enum wp_rc wp_cloudevent_json(const struct wp_cloudevent *event, struct wp_buffer *into,

@@ -28,7 +28,7 @@ struct attributes {
 };
 
 /* The value is to be filled. */
-static attribute_value *add(struct attributes *a, const char *name)
+static attribute_value *append_attribute(struct attributes *a, const char *name)
 {
 	assert(a->count < ATTRIBUTES_MAX);
 	attribute *item = &a->items[a->count];
@@ -46,7 +46,7 @@ static void add_string(struct attributes *a, const char *name, struct wp_span te
 {
 	if (wp_span_is_null(text))
 		return;
-	attribute_value *value = add(a, name);
+	attribute_value *value = append_attribute(a, name);
 	value->attr_case = IS_STRING;
 	value->ce_string = copy(a->texts, text);
 }
@@ -55,13 +55,13 @@ static void add_uri(struct attributes *a, const char *name, struct wp_span text)
 {
 	if (wp_span_is_null(text))
 		return;
-	attribute_value *value = add(a, name);
+	attribute_value *value = append_attribute(a, name);
 	value->attr_case = IS_URI;
 	value->ce_uri = copy(a->texts, text);
 }
 
 /* Nanoseconds count forward, before 1970 too. */
-static void add_time(struct attributes *a, const char *name, int64_t time_us)
+static void add_timestamp(struct attributes *a, const char *name, int64_t time_us)
 {
 	int64_t us = time_us % 1000000;
 
@@ -70,7 +70,7 @@ static void add_time(struct attributes *a, const char *name, int64_t time_us)
 	a->time = (Io__Cloudevents__V1__Timestamp)IO__CLOUDEVENTS__V1__TIMESTAMP__INIT;
 	a->time.seconds = (time_us - us) / 1000000;
 	a->time.nanos = (int32_t)us * 1000;
-	attribute_value *value = add(a, name);
+	attribute_value *value = append_attribute(a, name);
 	value->attr_case = IS_TIME;
 	value->ce_timestamp = &a->time;
 }
@@ -78,7 +78,7 @@ static void add_time(struct attributes *a, const char *name, int64_t time_us)
 static void add_attributes(struct attributes *a, const struct wp_cloudevent *event)
 {
 	add_string(a, "subject", event->subject);
-	add_time(a, "time", event->time_us);
+	add_timestamp(a, "time", event->time_us);
 	add_string(a, "datacontenttype", event->datacontenttype);
 	add_uri(a, "dataschema", event->dataschema);
 	for (size_t i = 0; i < event->extension_count; i++)
@@ -112,7 +112,7 @@ static enum wp_rc check_data(const struct wp_cloudevent *event, struct wp_error 
 }
 
 /* Bytes of the copies, each with its NUL; a null one counts too. */
-static size_t size_of_texts(const struct wp_cloudevent *event)
+static size_t copies_size(const struct wp_cloudevent *event)
 {
 	size_t size = event->id.size + event->source.size + event->type.size + event->subject.size +
 		      event->datacontenttype.size + event->dataschema.size + 6;
@@ -145,7 +145,7 @@ enum wp_rc wp_cloudevent_protobuf(const struct wp_cloudevent *event, struct wp_b
 	if (rc != WP_OK)
 		return rc;
 	wp_buffer_reset(texts);
-	rc = wp_buffer_reserve(texts, size_of_texts(event));
+	rc = wp_buffer_reserve(texts, copies_size(event));
 	if (rc != WP_OK)
 		return rc;
 	io__cloudevents__v1__cloud_event__init(&to);

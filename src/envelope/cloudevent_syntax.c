@@ -6,7 +6,7 @@
 #include "walpost/base/utf8.h"
 #include "walpost/envelope/cloudevent.h"
 
-static bool is_one_of(uint8_t c, const char *set)
+static bool is_in_set(uint8_t c, const char *set)
 {
 	return c != '\0' && strchr(set, c) != NULL;
 }
@@ -35,12 +35,12 @@ bool wp_cloudevent_is_text(struct wp_span value)
 
 static bool is_of_uri(uint8_t c)
 {
-	return wp_is_letter(c) || wp_is_digit(c) || is_one_of(c, "-._~:/?#[]@!$&'()*+,;=%");
+	return wp_is_letter(c) || wp_is_digit(c) || is_in_set(c, "-._~:/?#[]@!$&'()*+,;=%");
 }
 
 static bool is_of_scheme(uint8_t c)
 {
-	return wp_is_letter(c) || wp_is_digit(c) || is_one_of(c, "+-.");
+	return wp_is_letter(c) || wp_is_digit(c) || is_in_set(c, "+-.");
 }
 
 /* Bytes before the colon; 0: there is no scheme. */
@@ -60,7 +60,7 @@ static bool has_stray_colon(struct wp_span value)
 {
 	if (scheme_size(value) > 0)
 		return false;
-	for (size_t i = 0; i < value.size && !is_one_of(value.data[i], "/?#"); i++) {
+	for (size_t i = 0; i < value.size && !is_in_set(value.data[i], "/?#"); i++) {
 		if (value.data[i] == ':')
 			return true;
 	}
@@ -104,7 +104,7 @@ static struct cursor over(struct wp_span text)
 	return (struct cursor){ .at = text.data, .end = text.data + text.size };
 }
 
-static bool accept(struct cursor *c, uint8_t byte)
+static bool accept_char(struct cursor *c, uint8_t byte)
 {
 	if (c->at == c->end || *c->at != byte)
 		return false;
@@ -112,9 +112,9 @@ static bool accept(struct cursor *c, uint8_t byte)
 	return true;
 }
 
-static void skip_space(struct cursor *c)
+static void skip_optional_space(struct cursor *c)
 {
-	while (accept(c, ' '))
+	while (accept_char(c, ' '))
 		;
 }
 
@@ -123,7 +123,7 @@ static bool accept_token(struct cursor *c)
 	const uint8_t *from = c->at;
 
 	while (c->at<c->end && * c->at> ' ' && *c->at < 0x7F &&
-	       !is_one_of(*c->at, "()<>@,;:\\\"/[]?="))
+	       !is_in_set(*c->at, "()<>@,;:\\\"/[]?="))
 		c->at++;
 	return c->at > from;
 }
@@ -138,10 +138,10 @@ static bool accept_printable(struct cursor *c)
 
 static bool accept_quoted(struct cursor *c)
 {
-	if (!accept(c, '"'))
+	if (!accept_char(c, '"'))
 		return false;
-	while (!accept(c, '"')) {
-		(void)accept(c, '\\');
+	while (!accept_char(c, '"')) {
+		(void)accept_char(c, '\\');
 		if (!accept_printable(c))
 			return false;
 	}
@@ -151,10 +151,10 @@ static bool accept_quoted(struct cursor *c)
 /* ";" attribute "=" value */
 static bool accept_parameter(struct cursor *c)
 {
-	if (!accept(c, ';'))
+	if (!accept_char(c, ';'))
 		return false;
-	skip_space(c);
-	return accept_token(c) && accept(c, '=') && (accept_token(c) || accept_quoted(c));
+	skip_optional_space(c);
+	return accept_token(c) && accept_char(c, '=') && (accept_token(c) || accept_quoted(c));
 }
 
 bool wp_cloudevent_is_media_type(struct wp_span value)
@@ -162,11 +162,11 @@ bool wp_cloudevent_is_media_type(struct wp_span value)
 	if (wp_span_is_null(value))
 		return false;
 	struct cursor c = over(value);
-	if (!accept_token(&c) || !accept(&c, '/') || !accept_token(&c))
+	if (!accept_token(&c) || !accept_char(&c, '/') || !accept_token(&c))
 		return false;
 	for (;;) {
 		const uint8_t *before = c.at;
-		skip_space(&c);
+		skip_optional_space(&c);
 		if (c.at == c.end)
 			return c.at == before;
 		if (!accept_parameter(&c))
@@ -179,7 +179,7 @@ bool wp_cloudevent_is_json(struct wp_span datacontenttype)
 	if (wp_span_is_null(datacontenttype))
 		return true;
 	struct cursor c = over(datacontenttype);
-	if (!accept_token(&c) || !accept(&c, '/'))
+	if (!accept_token(&c) || !accept_char(&c, '/'))
 		return false;
 	const char *subtype = (const char *)c.at;
 	if (!accept_token(&c))

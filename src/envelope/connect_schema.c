@@ -49,7 +49,7 @@ void wp_connect_schemas_release(struct wp_connect_schemas *s)
  * From here on nothing moves. A container has a schema, an array one more where its elements' are
  * brought together; a member is a field of its object, and of those.
  */
-static enum wp_rc make_room(struct wp_connect_schemas *s, const struct wp_json_tree *tree)
+static enum wp_rc reserve_schemas(struct wp_connect_schemas *s, const struct wp_json_tree *tree)
 {
 	size_t containers = 0, members = 0;
 
@@ -107,7 +107,7 @@ static bool is_equal(const struct wp_connect_schema *a, const struct wp_connect_
 	return true;
 }
 
-static int compare_places(const void *left, const void *right)
+static int compare_field_places(const void *left, const void *right)
 {
 	const struct wp_connect_field *a = left, *b = right;
 
@@ -119,7 +119,7 @@ static int compare_names(const void *left, const void *right)
 	const struct wp_connect_field *a = left, *b = right;
 	int order = wp_json_name_compare(a->name, b->name);
 
-	return order != 0 ? order : compare_places(left, right);
+	return order != 0 ? order : compare_field_places(left, right);
 }
 
 /* Of fields of one name, one beside the other, the first; but of nulls only if all are. */
@@ -158,7 +158,7 @@ static const struct wp_connect_schema *merge(struct wp_connect_schemas *s,
 	}
 	qsort(fields, count, sizeof(*fields), compare_names);
 	count = make_unique(fields, count);
-	qsort(fields, count, sizeof(*fields), compare_places);
+	qsort(fields, count, sizeof(*fields), compare_field_places);
 	s->fields.size = from + count * sizeof(*fields);
 	merged->required = true;
 	merged->fields = fields;
@@ -249,9 +249,9 @@ static const struct wp_connect_schema *schema_of_number(enum wp_jackson_number n
 	return number == WP_JACKSON_INT ? &INT32 : number == WP_JACKSON_LONG ? &INT64 : &FLOAT64;
 }
 
-static const struct wp_connect_schema *schema_of(struct wp_connect_schemas *s,
-						 const struct wp_json_node *n,
-						 const struct wp_expand_options *options)
+static const struct wp_connect_schema *schema_of_node(struct wp_connect_schemas *s,
+						      const struct wp_json_node *n,
+						      const struct wp_expand_options *options)
 {
 	switch (n->kind) {
 	case WP_JSON_NULL:
@@ -275,13 +275,13 @@ static const struct wp_connect_schema *schema_of(struct wp_connect_schemas *s,
 enum wp_rc wp_connect_schemas_find(struct wp_connect_schemas *s, const struct wp_json_tree *tree,
 				   const struct wp_expand_options *options)
 {
-	enum wp_rc rc = make_room(s, tree);
+	enum wp_rc rc = reserve_schemas(s, tree);
 	if (rc != WP_OK)
 		return rc;
 	/* From the last on, so that what a container holds comes before it. */
 	for (size_t i = wp_json_tree_count(tree); i-- > 0;) {
 		struct wp_json_node *n = wp_json_tree_node(tree, i);
-		n->schema = schema_of(s, n, options);
+		n->schema = schema_of_node(s, n, options);
 	}
 	return WP_OK;
 }

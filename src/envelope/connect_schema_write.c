@@ -19,15 +19,15 @@ struct writer {
 	enum wp_rc rc;		/* sticky */
 };
 
-static void put(struct writer *w, struct wp_span bytes)
+static void append_span(struct writer *w, struct wp_span bytes)
 {
 	if (w->rc == WP_OK)
 		w->rc = wp_buffer_append(w->into, bytes);
 }
 
-static void put_text(struct writer *w, const char *text)
+static void put_fixed_text(struct writer *w, const char *text)
 {
-	put(w, wp_span_of(text));
+	append_span(w, wp_span_of(text));
 }
 
 static void extend(struct writer *w, struct wp_span bytes)
@@ -44,7 +44,7 @@ static struct wp_span path_from(const struct writer *w, size_t from)
 }
 
 /* Nothing that Java's String.trim() leaves of a path; escapes are those of control characters, or not. */
-static bool is_blank(struct wp_span name)
+static bool is_blank_name(struct wp_span name)
 {
 	for (size_t i = 0; i < name.size; i++) {
 		if (name.data[i] == ' ')
@@ -63,7 +63,7 @@ static bool is_blank(struct wp_span name)
 	return true;
 }
 
-static const char *name_of(enum wp_connect_type type)
+static const char *connect_type_name(enum wp_connect_type type)
 {
 	switch (type) {
 	case WP_CONNECT_STRING:
@@ -88,8 +88,8 @@ static const char *name_of(enum wp_connect_type type)
 static void put_schema(struct writer *w, const struct wp_connect_schema *schema, size_t from,
 		       struct wp_span field, size_t depth);
 
-static void put_field(struct writer *w, const struct wp_connect_field *field, size_t from,
-		      size_t depth)
+static void put_field_schema(struct writer *w, const struct wp_connect_field *field, size_t from,
+			     size_t depth)
 {
 	size_t size = w->path->size;
 
@@ -105,15 +105,15 @@ static void put_fields(struct writer *w, const struct wp_connect_schema *schema,
 		       size_t depth)
 {
 	/* Asked once: a path may be as long as the payload, and have as many fields. */
-	if (is_blank(path_from(w, from)))
+	if (is_blank_name(path_from(w, from)))
 		from = w->path->size;
-	put_text(w, ",\"fields\":[");
+	put_fixed_text(w, ",\"fields\":[");
 	for (size_t i = 0; i < schema->count && w->rc == WP_OK; i++) {
 		if (i > 0)
-			put_text(w, ",");
-		put_field(w, &schema->fields[i], from, depth);
+			put_fixed_text(w, ",");
+		put_field_schema(w, &schema->fields[i], from, depth);
 	}
-	put_text(w, "]");
+	put_fixed_text(w, "]");
 }
 
 static void put_items(struct writer *w, const struct wp_connect_schema *schema, size_t from,
@@ -121,7 +121,7 @@ static void put_items(struct writer *w, const struct wp_connect_schema *schema, 
 {
 	bool of_objects = schema->element->type == WP_CONNECT_STRUCT;
 
-	put_text(w, ",\"items\":");
+	put_fixed_text(w, ",\"items\":");
 	put_schema(w, schema->element, of_objects ? from : w->path->size, (struct wp_span){ 0 },
 		   depth);
 }
@@ -136,24 +136,24 @@ static void put_schema(struct writer *w, const struct wp_connect_schema *schema,
 		w->rc = WP_DATA;
 	if (w->rc != WP_OK)
 		return;
-	put_text(w, "{\"type\":\"");
-	put_text(w, name_of(schema->type));
-	put_text(w, "\"");
+	put_fixed_text(w, "{\"type\":\"");
+	put_fixed_text(w, connect_type_name(schema->type));
+	put_fixed_text(w, "\"");
 	if (is_struct)
 		put_fields(w, schema, from, depth + 2);
 	else if (schema->type == WP_CONNECT_ARRAY)
 		put_items(w, schema, from, depth + 1);
-	put_text(w, schema->required ? ",\"optional\":false" : ",\"optional\":true");
+	put_fixed_text(w, schema->required ? ",\"optional\":false" : ",\"optional\":true");
 	if (is_struct && w->path->size > from) {
-		put_text(w, ",\"name\":\"");
-		put(w, path_from(w, from));
-		put_text(w, "\"");
+		put_fixed_text(w, ",\"name\":\"");
+		append_span(w, path_from(w, from));
+		put_fixed_text(w, "\"");
 	}
 	if (!wp_span_is_null(field)) {
-		put_text(w, ",\"field\":");
-		put(w, field);
+		put_fixed_text(w, ",\"field\":");
+		append_span(w, field);
 	}
-	put_text(w, "}");
+	put_fixed_text(w, "}");
 }
 
 /* A name of the database, in Jackson's form, with its quotes. */
@@ -178,9 +178,9 @@ enum wp_rc wp_connect_schema_write(const struct wp_connect_schema *schema, struc
 	if (alone || w.rc != WP_OK)
 		return w.rc;
 	into->size--; /* the closing brace comes behind the field's name */
-	put_text(&w, ",\"field\":");
+	put_fixed_text(&w, ",\"field\":");
 	if (w.rc == WP_OK)
 		w.rc = wp_json_write_string(into, field, WP_JSON_JACKSON);
-	put_text(&w, "}");
+	put_fixed_text(&w, "}");
 	return w.rc;
 }

@@ -14,7 +14,7 @@ static int64_t unix_us(int64_t postgres_us)
 							      : postgres_us + WP_POSTGRES_EPOCH_US;
 }
 
-static enum wp_rc check_text(const char *what, struct wp_span text, struct wp_error *error)
+static enum wp_rc check_proto_string(const char *what, struct wp_span text, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
@@ -29,13 +29,13 @@ static enum wp_rc check_text(const char *what, struct wp_span text, struct wp_er
 static enum wp_rc check_texts(const struct wp_event *event, const struct wp_record *record,
 			      struct wp_error *error)
 {
-	enum wp_rc rc = check_text("id", event->id, error);
+	enum wp_rc rc = check_proto_string("id", event->id, error);
 	if (rc == WP_OK)
-		rc = check_text("type", event->type, error);
+		rc = check_proto_string("type", event->type, error);
 	if (rc == WP_OK)
-		rc = check_text("raw topic", event->route, error);
+		rc = check_proto_string("raw topic", event->route, error);
 	for (size_t i = 0; i < record->header_count && rc == WP_OK; i++)
-		rc = check_text("header name", record->headers[i].name, error);
+		rc = check_proto_string("header name", record->headers[i].name, error);
 	return rc;
 }
 
@@ -52,8 +52,8 @@ static void fill_headers(const struct wp_record *record, Walpost__V1__Header *he
 	}
 }
 
-static void fill(Walpost__V1__Event *to, const struct wp_event *event,
-		 const struct wp_record *record, struct wp_buffer *texts)
+static void fill_protobuf(Walpost__V1__Event *to, const struct wp_event *event,
+			  const struct wp_record *record, struct wp_buffer *texts)
 {
 	to->id = copy(texts, event->id);
 	to->type = copy(texts, event->type);
@@ -90,7 +90,7 @@ enum wp_rc wp_envelope_protobuf(const struct wp_event *event, const struct wp_re
 	rc = wp_buffer_reserve(texts, event->id.size + event->type.size + event->route.size + 3);
 	if (rc != WP_OK)
 		return rc;
-	fill(&message, event, record, texts);
+	fill_protobuf(&message, event, record, texts);
 	fill_headers(record, headers, pointers);
 	message.n_headers = record->header_count;
 	message.headers = pointers;

@@ -74,8 +74,8 @@ static bool fits(const struct wp_json_node *n, const struct wp_connect_schema *s
 	return type_of(n) == schema->type;
 }
 
-static enum wp_rc write_value(struct writer *w, const struct wp_json_node *n,
-			      const struct wp_connect_schema *schema);
+static enum wp_rc write_json_value(struct writer *w, const struct wp_json_node *n,
+				   const struct wp_connect_schema *schema);
 
 /* The first member that no field was found for. */
 static const struct wp_json_node *find_lost(const struct wp_json_node *object)
@@ -92,8 +92,8 @@ static const struct wp_json_node *find_lost(const struct wp_json_node *object)
  * would be lost: it is another object's, for only the objects that stand in one array themselves
  * are brought together, not what is within them.
  */
-static enum wp_rc write_object(struct writer *w, const struct wp_json_node *object,
-			       const struct wp_connect_schema *schema)
+static enum wp_rc write_json_object(struct writer *w, const struct wp_json_node *object,
+				    const struct wp_connect_schema *schema)
 {
 	enum wp_rc rc = wp_buffer_append_byte(w->into, '{');
 	size_t left = object->schema->count;
@@ -113,7 +113,7 @@ static enum wp_rc write_object(struct writer *w, const struct wp_json_node *obje
 			rc = wp_buffer_append_byte(w->into, ':');
 		if (rc == WP_OK)
 			rc = n == NULL ? wp_buffer_append_text(w->into, "null")
-				       : write_value(w, n, field->schema);
+				       : write_json_value(w, n, field->schema);
 	}
 	if (rc == WP_OK && left > 0) {
 		w->misfit = find_lost(object);
@@ -123,8 +123,8 @@ static enum wp_rc write_object(struct writer *w, const struct wp_json_node *obje
 	return rc == WP_OK ? wp_buffer_append_byte(w->into, '}') : rc;
 }
 
-static enum wp_rc write_array(struct writer *w, const struct wp_json_node *array,
-			      const struct wp_connect_schema *schema)
+static enum wp_rc write_json_array(struct writer *w, const struct wp_json_node *array,
+				   const struct wp_connect_schema *schema)
 {
 	enum wp_rc rc = wp_buffer_append_byte(w->into, '[');
 
@@ -132,13 +132,13 @@ static enum wp_rc write_array(struct writer *w, const struct wp_json_node *array
 		if (n != array->first)
 			rc = wp_buffer_append_byte(w->into, ',');
 		if (rc == WP_OK)
-			rc = write_value(w, n, schema->element);
+			rc = write_json_value(w, n, schema->element);
 	}
 	return rc == WP_OK ? wp_buffer_append_byte(w->into, ']') : rc;
 }
 
-static enum wp_rc write_value(struct writer *w, const struct wp_json_node *n,
-			      const struct wp_connect_schema *schema)
+static enum wp_rc write_json_value(struct writer *w, const struct wp_json_node *n,
+				   const struct wp_connect_schema *schema)
 {
 	if (!fits(n, schema)) {
 		w->misfit = n;
@@ -146,9 +146,9 @@ static enum wp_rc write_value(struct writer *w, const struct wp_json_node *n,
 	}
 	switch (n->kind) {
 	case WP_JSON_OBJECT:
-		return write_object(w, n, schema);
+		return write_json_object(w, n, schema);
 	case WP_JSON_ARRAY:
-		return write_array(w, n, schema);
+		return write_json_array(w, n, schema);
 	case WP_JSON_NUMBER:
 		return wp_jackson_write_number(w->into, n->text);
 	case WP_JSON_STRING:
@@ -158,7 +158,7 @@ static enum wp_rc write_value(struct writer *w, const struct wp_json_node *n,
 	}
 }
 
-static enum wp_rc refuse(const struct writer *w, struct wp_error *error)
+static enum wp_rc refuse_misfit(const struct writer *w, struct wp_error *error)
 {
 	const struct wp_json_node *misfit = w->misfit;
 	struct wp_excerpt value;
@@ -186,7 +186,7 @@ static enum wp_rc refuse(const struct writer *w, struct wp_error *error)
 							   : wp_excerpt(&value, misfit->text));
 }
 
-static enum wp_rc refuse_size(const struct wp_expand *e, struct wp_error *error)
+static enum wp_rc refuse_expanded_size(const struct wp_expand *e, struct wp_error *error)
 {
 	return wp_error_set(error, WP_DATA,
 			    "the expanded payload exceeds %zu bytes, the maximum size of a value; "
@@ -201,16 +201,16 @@ static enum wp_rc expand_object(struct wp_expand *e, const struct wp_json_node *
 {
 	struct writer w = { .into = &e->value };
 
-	enum wp_rc rc = write_value(&w, object, object->schema);
+	enum wp_rc rc = write_json_value(&w, object, object->schema);
 	switch (rc) {
 	case WP_OK:
 		e->schema = object->schema;
 		*ret = (struct wp_expanded){ WP_EXPANDED_VALUE, wp_buffer_span(&e->value), NULL };
 		return WP_OK;
 	case WP_DATA:
-		return refuse(&w, error);
+		return refuse_misfit(&w, error);
 	case WP_FULL:
-		return refuse_size(e, error);
+		return refuse_expanded_size(e, error);
 	default:
 		return wp_error_set(error, rc, "out of memory to expand a payload");
 	}
@@ -218,7 +218,8 @@ static enum wp_rc expand_object(struct wp_expand *e, const struct wp_json_node *
 
 /* ---- what is expanded, and what is not ---- */
 
-static enum wp_rc leave(enum wp_expanded_as as, const char *because, struct wp_expanded *ret)
+static enum wp_rc leave_unexpanded(enum wp_expanded_as as, const char *because,
+				   struct wp_expanded *ret)
 {
 	*ret = (struct wp_expanded){ .as = as, .because = because };
 	return WP_OK;
@@ -230,11 +231,11 @@ static enum wp_rc expand_root(struct wp_expand *e, struct wp_expanded *ret, stru
 	const struct wp_json_node *root = wp_json_tree_node(&e->tree, 0);
 
 	if (root->schema->type == WP_CONNECT_BROKEN)
-		return leave(WP_EXPANDED_TEXT, root->schema->because, ret);
+		return leave_unexpanded(WP_EXPANDED_TEXT, root->schema->because, ret);
 	if (root->kind == WP_JSON_OBJECT)
 		return expand_object(e, root, ret, error);
 	if (root->schema->type == WP_CONNECT_NONE)
-		return leave(WP_EXPANDED_BARE, "it is an empty array", ret);
+		return leave_unexpanded(WP_EXPANDED_BARE, "it is an empty array", ret);
 	return wp_error_set(
 		error, WP_DATA,
 		"the payload cannot be expanded as with Debezium: it is an array; " CURE);
@@ -249,14 +250,14 @@ enum wp_rc wp_expand_payload(struct wp_expand *e, struct wp_span payload, struct
 	e->schema = NULL;
 	wp_buffer_empty(&e->value, payload.size);
 	if (payload.size == 0 || (payload.data[0] != '{' && payload.data[0] != '['))
-		return leave(WP_EXPANDED_TEXT, "it begins with neither { nor [", ret);
+		return leave_unexpanded(WP_EXPANDED_TEXT, "it begins with neither { nor [", ret);
 	enum wp_rc rc = wp_json_tree_read(&e->tree, payload, &because);
 	if (rc == WP_DATA)
-		return leave(WP_EXPANDED_TEXT, because, ret);
+		return leave_unexpanded(WP_EXPANDED_TEXT, because, ret);
 	if (rc == WP_OK)
 		rc = wp_connect_schemas_find(&e->schemas, &e->tree, &e->options);
 	if (rc == WP_FULL)
-		return refuse_size(e, error);
+		return refuse_expanded_size(e, error);
 	if (rc != WP_OK)
 		return wp_error_set(error, rc, "out of memory to expand a payload of %zu bytes",
 				    payload.size);

@@ -97,7 +97,7 @@ static void step_up(struct decimal *d)
  * power of two the doubles below are closer than those above: the nearest decimal, when it is
  * below, may give another double where the next one above gives this.
  */
-static struct decimal shortest(double value)
+static struct decimal shortest_decimal(double value)
 {
 	struct decimal d;
 
@@ -124,7 +124,7 @@ static enum wp_rc write_digits(struct wp_buffer *into, const struct decimal *d, 
 
 static enum wp_rc write_positive(struct wp_buffer *into, double value)
 {
-	struct decimal d = shortest(value);
+	struct decimal d = shortest_decimal(value);
 
 	if (d.count == 2 && d.digits[1] == '0')
 		d.count = 1;
@@ -165,7 +165,7 @@ enum wp_rc wp_jackson_write_number(struct wp_buffer *into, struct wp_span number
 
 /* ---- strings ---- */
 
-static bool is_plain(uint8_t c)
+static bool is_single_unit(uint8_t c)
 {
 	return c != '\\' && c < 0xF0; /* from there on Java has pairs */
 }
@@ -173,7 +173,7 @@ static bool is_plain(uint8_t c)
 bool wp_jackson_is_same(struct wp_span string)
 {
 	for (size_t i = 0; i < string.size; i++) {
-		if (!is_plain(string.data[i]))
+		if (!is_single_unit(string.data[i]))
 			return false;
 	}
 	return true;
@@ -225,7 +225,7 @@ enum wp_rc wp_jackson_write_string(struct wp_buffer *into, struct wp_span string
 
 	while (at < string.size && rc == WP_OK) {
 		size_t from = at;
-		while (at < string.size && is_plain(string.data[at]))
+		while (at < string.size && is_single_unit(string.data[at]))
 			at++;
 		rc = wp_buffer_append(into, (struct wp_span){ string.data + from, at - from });
 		if (rc == WP_OK && at < string.size) {

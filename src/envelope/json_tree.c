@@ -62,7 +62,7 @@ static size_t values_max(struct wp_span text)
 }
 
 /* From here on nothing moves. An escape is 2 bytes, or 6 for 6; a character of 4 becomes 12. */
-static enum wp_rc make_room(struct wp_json_tree *t, struct wp_span text)
+static enum wp_rc reserve_nodes(struct wp_json_tree *t, struct wp_span text)
 {
 	size_t count = values_max(text);
 
@@ -185,7 +185,7 @@ int wp_json_name_compare(struct wp_span a, struct wp_span b)
 }
 
 /* By name, then as they stand in the text. */
-static int compare(const void *left, const void *right)
+static int compare_members(const void *left, const void *right)
 {
 	const struct wp_json_node *a = *(struct wp_json_node *const *)left;
 	const struct wp_json_node *b = *(struct wp_json_node *const *)right;
@@ -195,7 +195,7 @@ static int compare(const void *left, const void *right)
 }
 
 /* The earlier one has the value of the later from now on, which is left out of the list. */
-static void replace(struct wp_json_node *earlier, struct wp_json_node *later)
+static void replace_member(struct wp_json_node *earlier, struct wp_json_node *later)
 {
 	struct wp_json_node *next = earlier->next;
 
@@ -237,10 +237,10 @@ static void sort_members(struct wp_json_tree *t, struct wp_json_node *object)
 	assert(t->sorted.size <= t->sorted.capacity);
 	for (struct wp_json_node *n = object->first; n != NULL; n = n->next)
 		sorted[count++] = n;
-	qsort(sorted, count, sizeof(*sorted), compare);
+	qsort(sorted, count, sizeof(*sorted), compare_members);
 	for (size_t i = 0; i < count; i++) {
 		if (unique > 0 && wp_span_equal(sorted[unique - 1]->name, sorted[i]->name))
-			replace(sorted[unique - 1], sorted[i]);
+			replace_member(sorted[unique - 1], sorted[i]);
 		else
 			sorted[unique++] = sorted[i];
 	}
@@ -279,7 +279,7 @@ enum wp_rc wp_json_tree_read(struct wp_json_tree *t, struct wp_span text, const 
 		*ret_because = fault.what;
 		return WP_DATA;
 	}
-	enum wp_rc rc = make_room(t, json.text);
+	enum wp_rc rc = reserve_nodes(t, json.text);
 	if (rc != WP_OK)
 		return rc;
 	struct scan s = { .tree = t, .at = json.text.data };

@@ -70,44 +70,44 @@ struct reader {
 	const char *wrong; /* NULL: nothing yet */
 };
 
-static void fail(struct reader *r, const char *wrong)
+static void note_wrong(struct reader *r, const char *wrong)
 {
 	if (r->wrong == NULL)
 		r->wrong = wrong;
 }
 
-static void skip_spaces(struct reader *r)
+static void skip_list_spaces(struct reader *r)
 {
 	r->at += strspn(r->at, " \t");
 }
 
-static uint32_t read_number(struct reader *r)
+static uint32_t read_decimal(struct reader *r)
 {
 	uint64_t number = 0;
 	size_t digits = strspn(r->at, "0123456789");
 
 	if (digits == 0 || digits > 10)
-		fail(r, "a number is missing or too large");
+		note_wrong(r, "a number is missing or too large");
 	for (size_t i = 0; i < digits && digits <= 10; i++)
 		number = number * 10 + (uint64_t)(r->at[i] - '0');
 	if (number > INT32_MAX)
-		fail(r, "a number is too large");
+		note_wrong(r, "a number is too large");
 	r->at += digits;
 	return (uint32_t)number;
 }
 
-static void read_topic(struct reader *r, struct item *item)
+static void read_name_pattern(struct reader *r, struct item *item)
 {
 	size_t size = strspn(r->at, r->kind->letters);
 
 	if (size == 0 || size > r->kind->size_max)
-		fail(r, r->kind->wrong);
+		note_wrong(r, r->kind->wrong);
 	else
 		memcpy(item->topic, r->at, size);
 	r->at += size;
 }
 
-static void put(struct item *item, uint8_t byte)
+static void put_prefix_byte(struct item *item, uint8_t byte)
 {
 	item->prefix[item->size++] = byte;
 }
@@ -118,8 +118,8 @@ static void put_varint(struct item *item, uint32_t number)
 	uint64_t left = (uint64_t)number << 1;
 
 	for (; left >= 0x80; left >>= 7)
-		put(item, (uint8_t)(left | 0x80));
-	put(item, (uint8_t)left);
+		put_prefix_byte(item, (uint8_t)(left | 0x80));
+	put_prefix_byte(item, (uint8_t)left);
 }
 
 static void read_indexes(struct reader *r, struct item *item)
@@ -130,13 +130,13 @@ static void read_indexes(struct reader *r, struct item *item)
 	do {
 		r->at++; /* the : or / */
 		if (count == INDEXES_MAX) {
-			fail(r, "a message is nested more than 8 levels deep");
+			note_wrong(r, "a message is nested more than 8 levels deep");
 			return;
 		}
-		indexes[count++] = read_number(r);
+		indexes[count++] = read_decimal(r);
 	} while (r->wrong == NULL && *r->at == '/');
 	if (count == 1 && indexes[0] == 0) {
-		put(item, 0);
+		put_prefix_byte(item, 0);
 		return;
 	}
 	put_varint(item, (uint32_t)count);
@@ -145,7 +145,7 @@ static void read_indexes(struct reader *r, struct item *item)
 }
 
 /* Of a version 0 is the latest, and no number. */
-static uint32_t read_id(struct reader *r)
+static uint32_t read_id_or_version(struct reader *r)
 {
 	static const char latest[] = "latest";
 
@@ -153,33 +153,33 @@ static uint32_t read_id(struct reader *r)
 		r->at += strlen(latest);
 		return 0;
 	}
-	uint32_t id = read_number(r);
+	uint32_t id = read_decimal(r);
 	if (r->kind->has_latest && id == 0)
-		fail(r, "a version is 0");
+		note_wrong(r, "a version is 0");
 	return id;
 }
 
-static void read_item(struct reader *r, struct item *item)
+static void read_schema_id(struct reader *r, struct item *item)
 {
-	skip_spaces(r);
-	read_topic(r, item);
+	skip_list_spaces(r);
+	read_name_pattern(r, item);
 	if (*r->at != ':') {
-		fail(r, r->kind->no_number);
+		note_wrong(r, r->kind->no_number);
 		return;
 	}
 	r->at++;
-	uint32_t id = read_id(r);
-	put(item, 0);
+	uint32_t id = read_id_or_version(r);
+	put_prefix_byte(item, 0);
 	for (int shift = 24; shift >= 0; shift -= 8)
-		put(item, (uint8_t)(id >> shift));
+		put_prefix_byte(item, (uint8_t)(id >> shift));
 	if (*r->at == ':')
 		read_indexes(r, item);
-	skip_spaces(r);
+	skip_list_spaces(r);
 	if (*r->at != ',' && *r->at != '\0')
-		fail(r, "text follows the end of an item");
+		note_wrong(r, "text follows the end of an item");
 }
 
-static size_t count_items(const char *list)
+static size_t count_list_items(const char *list)
 {
 	size_t count = 1;
 
@@ -188,21 +188,21 @@ static size_t count_items(const char *list)
 	return count;
 }
 
-static enum wp_rc read_list(const struct list_kind *kind, const char *list,
-			    struct wp_schema_ids **ret, struct wp_error *error)
+static enum wp_rc read_schema_ids(const struct list_kind *kind, const char *list,
+				  struct wp_schema_ids **ret, struct wp_error *error)
 {
 	struct reader r = { .kind = kind, .at = list };
-	size_t items = count_items(list);
+	size_t items = count_list_items(list);
 	struct wp_schema_ids *ids = NULL;
 
 	if (items > ITEMS_MAX)
-		fail(&r, "it has more than 1,024 items");
+		note_wrong(&r, "it has more than 1,024 items");
 	else
 		ids = calloc(1, sizeof(*ids) + items * sizeof(ids->items[0]));
 	if (ids == NULL && r.wrong == NULL)
 		return wp_error_set(error, WP_NOMEM, "out of memory for a list of schemas");
 	while (r.wrong == NULL) {
-		read_item(&r, &ids->items[ids->count++]);
+		read_schema_id(&r, &ids->items[ids->count++]);
 		if (*r.at != ',')
 			break;
 		r.at++;
@@ -218,14 +218,14 @@ static enum wp_rc read_list(const struct list_kind *kind, const char *list,
 
 enum wp_rc wp_schema_ids_new(const char *list, struct wp_schema_ids **ret, struct wp_error *error)
 {
-	return read_list(&IDS, list, ret, error);
+	return read_schema_ids(&IDS, list, ret, error);
 }
 
 enum wp_rc wp_schema_versions_new(const char *list, struct wp_schema_ids **ret,
 				  struct wp_error *error)
 {
 	if (list[0] != '\0')
-		return read_list(&VERSIONS_OF_SUBJECTS, list, ret, error);
+		return read_schema_ids(&VERSIONS_OF_SUBJECTS, list, ret, error);
 	*ret = calloc(1, sizeof(**ret));
 	return *ret != NULL ? WP_OK
 			    : wp_error_set(error, WP_NOMEM, "out of memory for a list of schemas");
@@ -236,7 +236,7 @@ void wp_schema_ids_free(struct wp_schema_ids *ids)
 	free(ids);
 }
 
-static const struct item *find(const struct wp_schema_ids *ids, struct wp_span name)
+static const struct item *find_item(const struct wp_schema_ids *ids, struct wp_span name)
 {
 	for (size_t i = 0; i < ids->count; i++)
 		if (wp_wildcard_matches(wp_span_of(ids->items[i].topic), '*', name))
@@ -246,7 +246,7 @@ static const struct item *find(const struct wp_schema_ids *ids, struct wp_span n
 
 struct wp_span wp_schema_ids_prefix(const struct wp_schema_ids *ids, struct wp_span topic)
 {
-	const struct item *item = find(ids, topic);
+	const struct item *item = find_item(ids, topic);
 
 	if (item == NULL)
 		return (struct wp_span){ 0 };
@@ -256,7 +256,7 @@ struct wp_span wp_schema_ids_prefix(const struct wp_schema_ids *ids, struct wp_s
 struct wp_schema_version wp_schema_version_find(const struct wp_schema_ids *versions,
 						struct wp_span subject)
 {
-	const struct item *item = find(versions, subject);
+	const struct item *item = find_item(versions, subject);
 	struct wp_schema_version found = { 0 };
 
 	if (item == NULL)

@@ -69,8 +69,8 @@ void wp_admission_forget_offered(struct wp_admission *a)
 	a->offered[0] = '\0';
 }
 
-static void mark(struct wp_admission *a, struct wp_topic *topic, enum wp_topic_trouble trouble,
-		 int64_t now_ms)
+static void mark_trouble(struct wp_admission *a, struct wp_topic *topic,
+			 enum wp_topic_trouble trouble, int64_t now_ms)
 {
 	if (topic->trouble != trouble)
 		topic->troubled_at_ms = now_ms;
@@ -104,7 +104,8 @@ static bool is_waited_for(const struct wp_admission *a, const struct wp_topic *t
 	       (topic->queue.first != NULL || is_offered(a, topic));
 }
 
-static bool is_due(const struct wp_admission *a, const struct wp_topic *topic, int64_t now_ms)
+static bool is_due_to_ask(const struct wp_admission *a, const struct wp_topic *topic,
+			  int64_t now_ms)
 {
 	return is_waited_for(a, topic) && now_ms >= topic->ask_at_ms;
 }
@@ -131,7 +132,7 @@ static size_t add_due(struct wp_admission *a, int64_t now_ms)
 
 	for (const struct wp_topic *t = waits_for_any(a) ? a->topics.oldest : NULL; t != NULL;
 	     t = t->newer) {
-		if (!is_due(a, t, now_ms))
+		if (!is_due_to_ask(a, t, now_ms))
 			continue;
 		if (!wp_inquiry_add(a->inquiry, t->name, wants_why(a, t, now_ms)))
 			break;
@@ -149,7 +150,7 @@ static size_t add_expected(struct wp_admission *a, int64_t now_ms)
 		return 0;
 	a->expected_at_ms = INT64_MAX;
 	for (struct wp_topic *t = a->topics.newest; t != NULL; t = t->older) {
-		if (!t->is_expected || is_due(a, t, now_ms))
+		if (!t->is_expected || is_due_to_ask(a, t, now_ms))
 			continue;
 		if (!wp_inquiry_add(a->inquiry, t->name, false)) {
 			a->expected_at_ms = now_ms; /* the rest follows */
@@ -163,7 +164,7 @@ static size_t add_expected(struct wp_admission *a, int64_t now_ms)
 static void ask_due_later(struct wp_admission *a, int64_t now_ms)
 {
 	for (struct wp_topic *t = a->topics.newest; t != NULL; t = t->older) {
-		if (is_due(a, t, now_ms))
+		if (is_due_to_ask(a, t, now_ms))
 			ask_later(t, now_ms);
 	}
 }
@@ -230,10 +231,10 @@ static void admit(struct wp_admission *a, struct wp_topic *topic,
 	wp_topics_retry(&a->topics, topic);
 }
 
-static void missing(struct wp_admission *a, struct wp_topic *topic,
-		    const struct wp_asked_topic *asked, int64_t now_ms)
+static void note_topic_missing(struct wp_admission *a, struct wp_topic *topic,
+			       const struct wp_asked_topic *asked, int64_t now_ms)
 {
-	mark(a, topic, WP_TOPIC_MISSING, now_ms);
+	mark_trouble(a, topic, WP_TOPIC_MISSING, now_ms);
 	if (asked->knows_why) {
 		forget_why(topic);
 		topic->no_creation = asked->why[0] != '\0' ? strdup(asked->why) : NULL;
@@ -244,8 +245,8 @@ static void missing(struct wp_admission *a, struct wp_topic *topic,
 	topic->ask_at_ms = now_ms + (a->rules.creates_topics ? ASK_CREATED_MS : ASK_AGAIN_MS);
 }
 
-static void settle(struct wp_admission *a, struct wp_topic *topic,
-		   const struct wp_asked_topic *asked, int64_t now_ms)
+static void apply_topic_answer(struct wp_admission *a, struct wp_topic *topic,
+			       const struct wp_asked_topic *asked, int64_t now_ms)
 {
 	topic->is_expected = false;
 	switch (asked->code) {
@@ -257,15 +258,15 @@ static void settle(struct wp_admission *a, struct wp_topic *topic,
 		break;
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
 	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
-		missing(a, topic, asked, now_ms);
+		note_topic_missing(a, topic, asked, now_ms);
 		break;
 	case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
-		mark(a, topic, WP_TOPIC_REFUSED, now_ms);
+		mark_trouble(a, topic, WP_TOPIC_REFUSED, now_ms);
 		ask_later(topic, now_ms);
 		break;
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
 	case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
-		mark(a, topic, WP_TOPIC_FORBIDDEN, now_ms);
+		mark_trouble(a, topic, WP_TOPIC_FORBIDDEN, now_ms);
 		ask_later(topic, now_ms);
 		break;
 	default:
@@ -290,7 +291,7 @@ const struct wp_topic *wp_admission_learn(struct wp_admission *a, const struct w
 	if (topic == NULL)
 		return NULL;
 	if (answer->heard)
-		settle(a, topic, asked, now_ms);
+		apply_topic_answer(a, topic, asked, now_ms);
 	else
 		not_heard(a, topic, now_ms);
 	return answer->heard && asked->code == RD_KAFKA_RESP_ERR_NO_ERROR ? topic : NULL;
@@ -337,7 +338,7 @@ void wp_admission_distrust(struct wp_admission *a, const char *name, rd_kafka_re
 	/* The other reports of the same batches say the same: counted once. */
 	if (topic == NULL || topic->trouble != WP_TOPIC_FINE)
 		return;
-	mark(a, topic, trouble_of(code), now_ms);
+	mark_trouble(a, topic, trouble_of(code), now_ms);
 	topic->failures++;
 	topic->ask_at_ms = now_ms + distrust_ms(topic->failures);
 }
@@ -353,7 +354,7 @@ size_t wp_admission_doubt_limit(struct wp_admission *a, const char *name)
 }
 
 /* librdkafka gives the handle that was produced with: nearly always the last one's. */
-static struct wp_topic *topic_of(const struct wp_admission *a, const rd_kafka_message_t *m)
+static struct wp_topic *topic_of_message(const struct wp_admission *a, const rd_kafka_message_t *m)
 {
 	if (a->topics.newest != NULL && a->topics.newest->handle == m->rkt)
 		return a->topics.newest;
@@ -363,7 +364,7 @@ static struct wp_topic *topic_of(const struct wp_admission *a, const rd_kafka_me
 bool wp_admission_reported(struct wp_admission *a, const rd_kafka_message_t *m,
 			   const struct wp_report *report, int64_t now_ms, int64_t *ret_before)
 {
-	struct wp_topic *topic = topic_of(a, m);
+	struct wp_topic *topic = topic_of_message(a, m);
 
 	assert(topic != NULL && topic->in_flight > 0);
 	topic->in_flight--;
@@ -385,8 +386,8 @@ bool wp_admission_reported(struct wp_admission *a, const rd_kafka_message_t *m,
 
 /* ---- passing ---- */
 
-static enum wp_rc refuse_size(const struct wp_record *record, size_t size, size_t limit,
-			      const char *what, const char *cure, struct wp_error *error)
+static enum wp_rc refuse_too_large(const struct wp_record *record, size_t size, size_t limit,
+				   const char *what, const char *cure, struct wp_error *error)
 {
 	return wp_error_set(error, WP_DATA,
 			    "an event of %zu bytes exceeds %s of %zu bytes for topic %.*s and can "
@@ -446,11 +447,12 @@ static enum wp_rc refuse_above_limit(struct wp_admission *a, struct wp_topic *to
 		return WP_AGAIN;
 	}
 	bool by_segment = strcmp(topic->limit_name, "segment.bytes") == 0;
-	return refuse_size(record, wp_batch_size_of_one(record), topic->limit, topic->limit_name,
-			   by_segment ? "raise segment.bytes of the topic"
-				      : "raise max.message.bytes of the topic, and "
-					"message.max.bytes in [kafka]",
-			   error);
+	return refuse_too_large(record, wp_batch_size_of_one(record), topic->limit,
+				topic->limit_name,
+				by_segment ? "raise segment.bytes of the topic"
+					   : "raise max.message.bytes of the topic, and "
+					     "message.max.bytes in [kafka]",
+				error);
 }
 
 /* In the next question, not to be noticed by what is sent meanwhile. */
@@ -568,8 +570,8 @@ static const struct wp_topic *in_trouble(const struct wp_admission *a, int64_t n
 	return offered != NULL && is_in_trouble(a, offered, now_ms) ? offered : NULL;
 }
 
-static void say_missing(const struct wp_admission *a, const struct wp_topic *topic,
-			struct wp_error *ret)
+static void say_topic_missing(const struct wp_admission *a, const struct wp_topic *topic,
+			      struct wp_error *ret)
 {
 	if (topic->no_creation != NULL)
 		(void)wp_error_set(ret, WP_AGAIN,
@@ -598,7 +600,7 @@ const struct wp_topic *wp_admission_waits_for(const struct wp_admission *a, int6
 	case WP_TOPIC_FINE:
 		return NULL;
 	case WP_TOPIC_MISSING:
-		say_missing(a, topic, ret);
+		say_topic_missing(a, topic, ret);
 		break;
 	case WP_TOPIC_FORBIDDEN:
 		(void)wp_error_set(

@@ -243,7 +243,7 @@ bool wp_clients_fit_batches(struct wp_clients *c, const char *topic, size_t limi
 	return c->shape.batching == WP_BATCHING_NORMAL;
 }
 
-static bool has_password(const struct wp_clients *c)
+static bool logs_in_by_password(const struct wp_clients *c)
 {
 	const rd_kafka_conf_t *conf = rd_kafka_conf(c->list[0].rk);
 
@@ -254,7 +254,7 @@ static bool has_password(const struct wp_clients *c)
 
 bool wp_clients_set_login(struct wp_clients *c, const char *user, const char *password)
 {
-	bool done = has_password(c);
+	bool done = logs_in_by_password(c);
 
 	for (size_t i = 0; done && i < c->count; i++) {
 		rd_kafka_error_t *code =

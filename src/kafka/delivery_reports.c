@@ -49,7 +49,7 @@ void wp_delivery_report_read(const rd_kafka_message_t *m, struct wp_report *ret)
 /* ---- log lines ---- */
 
 /* What librdkafka or we get over is a warning to us, whatever it calls it. */
-static enum wp_log_level level_of(int syslog_level, const char *facility)
+static enum wp_log_level log_level_of(int syslog_level, const char *facility)
 {
 	/* Announces our own choice (enable.gapless.guarantee) at each start. */
 	if (strcmp(facility, "CONFWARN") == 0 || syslog_level >= 7)
@@ -85,7 +85,7 @@ static void log_line(struct wp_log_limit *l, rd_kafka_event_t *event, int64_t no
 
 	if (rd_kafka_event_log(event, &facility, &text, &syslog_level) != 0)
 		return;
-	enum wp_log_level level = level_of(syslog_level, facility);
+	enum wp_log_level level = log_level_of(syslog_level, facility);
 	/* `debug` was asked for: it is not cut short. */
 	if (level != WP_LOG_DEBUG && !within_limit(l, now_ms))
 		return;

@@ -12,7 +12,7 @@
 /* After a client could not be opened. */
 #define OPEN_AGAIN_MS 1000
 
-static struct wp_producer *of(struct wp_sink *s)
+static struct wp_producer *producer_of(struct wp_sink *s)
 {
 	return (struct wp_producer *)s;
 }
@@ -35,7 +35,7 @@ static bool is_denied(const struct wp_producer *p)
 }
 
 /* `p->view` again from what has changed; the sentence fits the state. */
-static void show(struct wp_producer *p)
+static void update_view(struct wp_producer *p)
 {
 	struct wp_error waiting;
 	struct wp_sink_view *v = &p->view;
@@ -93,7 +93,7 @@ static void release_clients(struct wp_producer *p)
 }
 
 /* What is queued goes to the new ones. */
-static void reopen(struct wp_producer *p)
+static void reopen_clients(struct wp_producer *p)
 {
 	release_clients(p);
 	wp_clients_reopen(&p->clients);
@@ -165,7 +165,7 @@ static int64_t probe_due(const struct wp_producer *p)
 }
 
 /* That there is an answer is the answer. */
-static void probe(struct wp_producer *p)
+static void probe_brokers(struct wp_producer *p)
 {
 	if (p->now_ms < probe_due(p))
 		return;
@@ -176,7 +176,7 @@ static void probe(struct wp_producer *p)
 	(void)rc;
 }
 
-static void ask(struct wp_producer *p)
+static void ask_kafka(struct wp_producer *p)
 {
 	const struct wp_client *client = &p->clients.list[0];
 	struct wp_answer answer;
@@ -186,14 +186,14 @@ static void ask(struct wp_producer *p)
 	wp_admission_ask(&p->admission, client, p->clients.worker, p->now_ms);
 }
 
-static bool may_send(const struct wp_producer *p)
+static bool may_produce(const struct wp_producer *p)
 {
 	return p->clients.phase == WP_PHASE_RUNNING && !p->clients.reopens && !p->has_refused &&
 	       !is_denied(p);
 }
 
 /* The order matters: what was heard decides on the clients, and these on what is sent. */
-static void step(struct wp_producer *p)
+static void step_producer(struct wp_producer *p)
 {
 	if (p->clients.phase == WP_PHASE_RUNNING && !is_denied(p))
 		/* Nothing more was said of it in time: what the next client is told is another matter. */
@@ -202,17 +202,17 @@ static void step(struct wp_producer *p)
 	    p->now_ms >= wp_reachability_tls_wrong_at(&p->reachability))
 		wp_producer_fail_login(p, RD_KAFKA_RESP_ERR__SSL, p->reachability.tls_failure.text);
 	if (p->clients.phase == WP_PHASE_RUNNING) {
-		ask(p);
+		ask_kafka(p);
 		reload_credentials(p);
 	}
 	if (p->clients.phase == WP_PHASE_RUNNING && p->clients.reopens && wp_producer_sent(p) == 0)
-		reopen(p);
+		reopen_clients(p);
 	wp_clients_step(&p->clients);
 	if (wp_clients_may_open(&p->clients, p->now_ms))
 		open_again(p);
-	if (may_send(p))
+	if (may_produce(p))
 		wp_producer_send_queued(p);
-	probe(p);
+	probe_brokers(p);
 }
 
 /* ---- operations ---- */
@@ -226,40 +226,40 @@ static bool waits_for_human(const struct wp_producer *p)
 static enum wp_rc producer_send(struct wp_sink *s, wp_ticket ticket, const struct wp_record *record,
 				struct wp_error *error)
 {
-	struct wp_producer *p = of(s);
+	struct wp_producer *p = producer_of(s);
 	enum wp_rc rc = WP_AGAIN;
 
 	if (p->clients.phase == WP_PHASE_BROKEN || p->clients.phase == WP_PHASE_FAILED)
 		rc = wp_error_set(error, WP_IO, "%s", p->clients.failure.text);
-	else if (may_send(p) && !waits_for_human(p))
+	else if (may_produce(p) && !waits_for_human(p))
 		rc = wp_producer_send(p, ticket, record, error);
 	if (rc != WP_OK)
-		show(p);
+		update_view(p);
 	return rc;
 }
 
 static size_t producer_collect(struct wp_sink *s, int64_t now_ms, struct wp_report *reports,
 			       size_t max)
 {
-	struct wp_producer *p = of(s);
+	struct wp_producer *p = producer_of(s);
 
 	p->now_ms = now_ms;
 	size_t count = wp_backlog_collect(&p->backlog, reports, max);
 	p->view.in_flight -= count;
 	if (p->clients.count > 0)
 		count += wp_producer_read(p, reports + count, max - count);
-	step(p);
+	step_producer(p);
 	(void)wp_tail_job_take(&p->tail, &p->view.tail);
-	show(p);
+	update_view(p);
 	return count;
 }
 
 static void producer_purge(struct wp_sink *s)
 {
-	struct wp_producer *p = of(s);
+	struct wp_producer *p = producer_of(s);
 
 	wp_backlog_purge(&p->backlog, &p->admission.topics);
-	show(p);
+	update_view(p);
 	if (p->backlog.given_back.count > 0)
 		wp_clients_wake(&p->clients);
 	wp_clients_purge(&p->clients);
@@ -267,32 +267,33 @@ static void producer_purge(struct wp_sink *s)
 
 static void producer_restart(struct wp_sink *s, enum wp_batching batching)
 {
-	struct wp_producer *p = of(s);
+	struct wp_producer *p = producer_of(s);
 
 	assert(p->clients.phase != WP_PHASE_FAILED);
 	p->clients.shape.batching = batching;
 	wp_admission_forget_offered(&p->admission);
 	wp_backlog_drop(&p->backlog, &p->admission.topics);
 	p->has_refused = false;
-	reopen(p);
-	show(p);
+	reopen_clients(p);
+	update_view(p);
 }
 
 static void producer_prefetch(struct wp_sink *s, const char *topics)
 {
-	wp_admission_prefetch(&of(s)->admission, topics, of(s)->now_ms);
-	wp_clients_wake(&of(s)->clients);
+	wp_admission_prefetch(&producer_of(s)->admission, topics, producer_of(s)->now_ms);
+	wp_clients_wake(&producer_of(s)->clients);
 }
 
 static void producer_ask_tail(struct wp_sink *s, const struct wp_tail_question *question)
 {
-	wp_tail_job_ask(&of(s)->tail, question);
-	(void)wp_tail_job_take(&of(s)->tail, &of(s)->view.tail);
+	wp_tail_job_ask(&producer_of(s)->tail, question);
+	(void)wp_tail_job_take(&producer_of(s)->tail, &producer_of(s)->view.tail);
 }
 
 static void producer_topics(struct wp_sink *s, struct wp_topic_list *into)
 {
-	for (const struct wp_topic *t = of(s)->admission.topics.newest; t != NULL; t = t->older) {
+	for (const struct wp_topic *t = producer_of(s)->admission.topics.newest; t != NULL;
+	     t = t->older) {
 		if (t->state == WP_TOPIC_READY)
 			wp_topic_list_add(into, t->name, t->name_size);
 	}
@@ -300,13 +301,13 @@ static void producer_topics(struct wp_sink *s, struct wp_topic_list *into)
 
 static const struct wp_sink_view *producer_view(struct wp_sink *s)
 {
-	return &of(s)->view;
+	return &producer_of(s)->view;
 }
 
 static int producer_fd(struct wp_sink *s, short *ret_events)
 {
 	*ret_events = POLLIN;
-	return of(s)->clients.fd;
+	return producer_of(s)->clients.fd;
 }
 
 /* Before the queue is read: what comes after makes it readable again. */
@@ -314,7 +315,7 @@ static void producer_woken(struct wp_sink *s)
 {
 	uint64_t wakes;
 
-	(void)!read(of(s)->clients.fd, &wakes, sizeof(wakes));
+	(void)!read(producer_of(s)->clients.fd, &wakes, sizeof(wakes));
 }
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -339,7 +340,7 @@ static int64_t running_due(const struct wp_producer *p)
 
 static int64_t producer_due(struct wp_sink *s)
 {
-	const struct wp_producer *p = of(s);
+	const struct wp_producer *p = producer_of(s);
 	int64_t due = wp_clients_due(&p->clients, p->now_ms);
 
 	if (p->backlog.given_back.count > 0 || wp_delivery_reports_are_due(&p->reports))
@@ -357,7 +358,7 @@ static int64_t producer_due(struct wp_sink *s)
  */
 static void producer_free(struct wp_sink *s, int64_t wait_ms)
 {
-	struct wp_producer *p = of(s);
+	struct wp_producer *p = producer_of(s);
 
 	if (p == NULL)
 		return;
@@ -374,8 +375,8 @@ static void producer_free(struct wp_sink *s, int64_t wait_ms)
 
 static const struct wp_sink_figures *producer_figures(struct wp_sink *s)
 {
-	wp_clients_figures(&of(s)->clients, &of(s)->figures);
-	return &of(s)->figures;
+	wp_clients_figures(&producer_of(s)->clients, &producer_of(s)->figures);
+	return &producer_of(s)->figures;
 }
 
 static const struct wp_sink_ops ops = {
@@ -401,7 +402,7 @@ static void drop_topic(void *handle)
 	rd_kafka_topic_destroy(handle);
 }
 
-static void read_back(struct wp_producer *p)
+static void read_effective_config(struct wp_producer *p)
 {
 	const rd_kafka_conf_t *conf = rd_kafka_conf(p->clients.list[0].rk);
 	struct wp_admission_rules rules = {
@@ -425,9 +426,9 @@ static void warn_of_version(void)
 		       WP_TEXT("version", rd_kafka_version_str()), WP_TEXT("reason", trouble));
 }
 
-static enum wp_rc fill(struct wp_producer *p, const struct wp_kafka_options *options,
-		       const struct wp_kafka_bounds *bounds, struct wp_worker *worker,
-		       struct wp_error *error)
+static enum wp_rc init_producer(struct wp_producer *p, const struct wp_kafka_options *options,
+				const struct wp_kafka_bounds *bounds, struct wp_worker *worker,
+				struct wp_error *error)
 {
 	struct wp_wake wake = { wp_clients_wake, &p->clients };
 
@@ -446,9 +447,9 @@ static enum wp_rc fill(struct wp_producer *p, const struct wp_kafka_options *opt
 	rc = open_client(p, error);
 	if (rc != WP_OK)
 		return rc;
-	read_back(p);
+	read_effective_config(p);
 	warn_of_version();
-	show(p);
+	update_view(p);
 	return WP_OK;
 }
 
@@ -460,7 +461,7 @@ enum wp_rc wp_producer_new(const struct wp_kafka_options *options,
 	if (p == NULL)
 		return wp_error_set(error, WP_NOMEM, "out of memory for the Kafka producer");
 	p->sink.ops = &ops;
-	enum wp_rc rc = fill(p, options, bounds, worker, error);
+	enum wp_rc rc = init_producer(p, options, bounds, worker, error);
 	if (rc != WP_OK) {
 		producer_free(&p->sink, 0);
 		return rc;

@@ -6,7 +6,7 @@
 #include "walpost/kafka/reaction.h"
 #include "walpost/kafka/throttle.h"
 
-static void heard(struct wp_producer *p)
+static void note_broker_answer(struct wp_producer *p)
 {
 	wp_reachability_heard(&p->reachability, p->now_ms);
 	wp_credentials_accepted(&p->credentials);
@@ -20,7 +20,7 @@ static void take_refusal(struct wp_producer *p, const rd_kafka_message_t *m, str
 
 	p->has_refused = true;
 	if (wp_delivery_report_is_answer(m->err))
-		heard(p);
+		note_broker_answer(p);
 	if (m->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
 	    m->err == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE)
 		r->limit = wp_admission_doubt_limit(&p->admission, topic);
@@ -44,14 +44,15 @@ static void tell_of_data_loss(struct wp_producer *p, const rd_kafka_message_t *m
 				 "walpost replay --id"));
 }
 
-static void take_report(struct wp_producer *p, const rd_kafka_message_t *m, struct wp_report *r)
+static void take_delivery_report(struct wp_producer *p, const rd_kafka_message_t *m,
+				 struct wp_report *r)
 {
 	int64_t confirmed_offset;
 
 	wp_delivery_report_read(m, r);
 	if (r->outcome == WP_CONFIRMED) {
 		wp_idempotence_granted(&p->idempotence);
-		heard(p);
+		note_broker_answer(p);
 	} else if (r->outcome == WP_REFUSED) {
 		take_refusal(p, m, r);
 	}
@@ -75,7 +76,7 @@ void wp_producer_fail_login(struct wp_producer *p, rd_kafka_resp_err_t code, con
 
 static void take_denial(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
 {
-	heard(p);
+	note_broker_answer(p);
 	int64_t wait_ms =
 		wp_idempotence_denied(&p->idempotence, p->admission.rules.principal, text);
 	if (wait_ms == 0) {
@@ -93,7 +94,7 @@ static void take_denial(struct wp_producer *p, rd_kafka_resp_err_t code, const c
 static void take_error(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
 {
 	if (wp_delivery_report_is_answer(code)) {
-		heard(p);
+		note_broker_answer(p);
 		return;
 	}
 	/* Nobody was refused: the next one is fetched in ten seconds. */
@@ -111,7 +112,7 @@ static void take_error(struct wp_producer *p, rd_kafka_resp_err_t code, const ch
 void wp_producer_take_answer(struct wp_producer *p, const struct wp_answer *answer)
 {
 	if (answer->heard)
-		heard(p);
+		note_broker_answer(p);
 	else
 		wp_reachability_unheard(&p->reachability, answer->text);
 	for (size_t i = 0; i < answer->topic_count; i++) {
@@ -178,7 +179,7 @@ size_t wp_producer_read(struct wp_producer *p, struct wp_report *reports, size_t
 	while (count < max &&
 	       wp_delivery_reports_next(&p->reports, &p->clients, p->now_ms, &arrival)) {
 		if (arrival.kind == WP_ARRIVAL_REPORT)
-			take_report(p, arrival.message, &reports[count++]);
+			take_delivery_report(p, arrival.message, &reports[count++]);
 		else
 			take_other(p, &arrival);
 	}

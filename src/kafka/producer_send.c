@@ -32,7 +32,7 @@ static bool make_headers(const struct wp_record *record, rd_kafka_headers_t **re
 }
 
 /* 0 means "now" to librdkafka as well; less is refused by brokers. */
-static int64_t timestamp_of(const struct wp_record *record)
+static int64_t kafka_timestamp(const struct wp_record *record)
 {
 	return record->timestamp_ms >= 0 ? record->timestamp_ms : 1;
 }
@@ -50,7 +50,7 @@ static rd_kafka_resp_err_t produce(struct wp_producer *p, const struct wp_admitt
 		RD_KAFKA_V_PARTITION(to->partition), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
 		RD_KAFKA_V_KEY(r->key.data, r->key.size),
 		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value.data, r->value.size),
-		RD_KAFKA_V_TIMESTAMP(timestamp_of(r)), RD_KAFKA_V_HEADERS(headers),
+		RD_KAFKA_V_TIMESTAMP(kafka_timestamp(r)), RD_KAFKA_V_HEADERS(headers),
 		RD_KAFKA_V_OPAQUE((void *)(uintptr_t)ticket), RD_KAFKA_V_END);
 	/* On failure they are still ours. */
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR && headers != NULL)
@@ -58,8 +58,8 @@ static rd_kafka_resp_err_t produce(struct wp_producer *p, const struct wp_admitt
 	return code;
 }
 
-static enum wp_rc refuse_size(const struct wp_producer *p, const struct wp_record *record,
-			      struct wp_error *error)
+static enum wp_rc refuse_above_message_max(const struct wp_producer *p,
+					   const struct wp_record *record, struct wp_error *error)
 {
 	return wp_error_set(error, WP_DATA,
 			    "an event of %zu bytes for topic %.*s exceeds message.max.bytes = %zu "
@@ -69,13 +69,13 @@ static enum wp_rc refuse_size(const struct wp_producer *p, const struct wp_recor
 			    (const char *)record->topic.data, p->view.record_max);
 }
 
-static enum wp_rc not_taken(struct wp_producer *p, struct wp_topic *topic,
-			    const struct wp_record *record, rd_kafka_resp_err_t code,
-			    struct wp_error *error)
+static enum wp_rc answer_produce_error(struct wp_producer *p, struct wp_topic *topic,
+				       const struct wp_record *record, rd_kafka_resp_err_t code,
+				       struct wp_error *error)
 {
 	switch (code) {
 	case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
-		return refuse_size(p, record, error);
+		return refuse_above_message_max(p, record, error);
 	case RD_KAFKA_RESP_ERR__QUEUE_FULL:
 		/* Its limits lie above the relay's: this is a mistake of ours, told aloud. */
 		wp_log(WP_LOG_ERROR, "kafka_queue_full", WP_INT("in_flight", p->view.in_flight));
@@ -126,7 +126,7 @@ static enum wp_rc send_one(struct wp_producer *p, struct wp_topic *topic, wp_tic
 				    topic->name, rd_kafka_err2str(rd_kafka_last_error()));
 	rd_kafka_resp_err_t code = produce(p, &to, ticket, record);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return not_taken(p, topic, record, code, error);
+		return answer_produce_error(p, topic, record, code, error);
 	wp_admission_sent(&to, ticket, p->now_ms);
 	/* The silence that calls for a probe begins with the first that waits. */
 	if (wp_producer_sent(p) == 0)
@@ -179,7 +179,7 @@ enum wp_rc wp_producer_send(struct wp_producer *p, wp_ticket ticket, const struc
  * Taken, it cannot be answered any more that it can never be delivered. The relay begins anew after
  * what is confirmed and goes one by one, and is answered then.
  */
-static void refuse(struct wp_producer *p, struct wp_queued *item)
+static void refuse_queued(struct wp_producer *p, struct wp_queued *item)
 {
 	static const struct wp_report refused = {
 		.outcome = WP_REFUSED,
@@ -211,7 +211,7 @@ static void send_item(struct wp_producer *p, struct wp_topic *topic, struct wp_q
 		free(item);
 		break;
 	case WP_DATA:
-		refuse(p, item);
+		refuse_queued(p, item);
 		break;
 	case WP_AGAIN:
 		wp_topics_push(&p->admission.topics, topic, item);

@@ -5,22 +5,23 @@
 #include "walpost/kafka/topics.h"
 
 /* Each with a NUL behind it, as in a record. */
-static size_t room_for(struct wp_span bytes)
+static size_t size_with_nul(struct wp_span bytes)
 {
 	return wp_span_is_null(bytes) ? 0 : bytes.size + 1;
 }
 
-static size_t room_for_all(const struct wp_record *r)
+static size_t copy_size(const struct wp_record *r)
 {
-	size_t size = room_for(r->topic) + room_for(r->key) + room_for(r->value) + room_for(r->id);
+	size_t size = size_with_nul(r->topic) + size_with_nul(r->key) + size_with_nul(r->value) +
+		      size_with_nul(r->id);
 
 	size += r->table != NULL ? strlen(r->table) + 1 : 0;
 	for (size_t i = 0; i < r->header_count; i++)
-		size += room_for(r->headers[i].name) + room_for(r->headers[i].value);
+		size += size_with_nul(r->headers[i].name) + size_with_nul(r->headers[i].value);
 	return size;
 }
 
-static struct wp_span keep(uint8_t **at, struct wp_span bytes)
+static struct wp_span copy_bytes(uint8_t **at, struct wp_span bytes)
 {
 	if (wp_span_is_null(bytes))
 		return bytes;
@@ -35,7 +36,7 @@ static struct wp_span keep(uint8_t **at, struct wp_span bytes)
 struct wp_queued *wp_queued_new(wp_ticket ticket, const struct wp_record *record)
 {
 	size_t headers_size = record->header_count * sizeof(struct wp_header);
-	struct wp_queued *item = malloc(sizeof(*item) + headers_size + room_for_all(record));
+	struct wp_queued *item = malloc(sizeof(*item) + headers_size + copy_size(record));
 
 	if (item == NULL)
 		return NULL;
@@ -44,15 +45,15 @@ struct wp_queued *wp_queued_new(wp_ticket ticket, const struct wp_record *record
 	struct wp_header *headers = (struct wp_header *)(item + 1);
 	uint8_t *at = (uint8_t *)(item + 1) + headers_size;
 	struct wp_record *r = &item->record;
-	r->topic = keep(&at, record->topic);
-	r->key = keep(&at, record->key);
-	r->value = keep(&at, record->value);
-	r->id = keep(&at, record->id);
+	r->topic = copy_bytes(&at, record->topic);
+	r->key = copy_bytes(&at, record->key);
+	r->value = copy_bytes(&at, record->value);
+	r->id = copy_bytes(&at, record->id);
 	if (record->table != NULL)
-		r->table = (const char *)keep(&at, wp_span_of(record->table)).data;
+		r->table = (const char *)copy_bytes(&at, wp_span_of(record->table)).data;
 	for (size_t i = 0; i < record->header_count; i++) {
-		headers[i].name = keep(&at, record->headers[i].name);
-		headers[i].value = keep(&at, record->headers[i].value);
+		headers[i].name = copy_bytes(&at, record->headers[i].name);
+		headers[i].value = copy_bytes(&at, record->headers[i].value);
 	}
 	r->headers = headers;
 	r->columns = NULL;

@@ -46,7 +46,7 @@ static const struct row table[] = {
 	{ RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, WP_REACT_REWIND, false, NULL },
 };
 
-static const struct row *find(rd_kafka_resp_err_t code)
+static const struct row *find_reaction(rd_kafka_resp_err_t code)
 {
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		if (table[i].code == code)
@@ -57,21 +57,21 @@ static const struct row *find(rd_kafka_resp_err_t code)
 
 enum wp_reaction wp_kafka_reaction(rd_kafka_resp_err_t code)
 {
-	const struct row *row = find(code);
+	const struct row *row = find_reaction(code);
 
 	return row != NULL ? row->reaction : WP_REACT_REWIND;
 }
 
 bool wp_kafka_is_event_level(rd_kafka_resp_err_t code)
 {
-	const struct row *row = find(code);
+	const struct row *row = find_reaction(code);
 
 	return row != NULL && row->event_level;
 }
 
 const char *wp_kafka_cure(rd_kafka_resp_err_t code)
 {
-	const struct row *row = find(code);
+	const struct row *row = find_reaction(code);
 
 	return row != NULL ? row->cure : NULL;
 }

@@ -5,7 +5,7 @@
 #include "walpost/base/hash.h"
 #include "walpost/kafka/topics.h"
 
-static bool is_named(const struct wp_topic *topic, uint64_t hash, struct wp_span name)
+static bool has_topic_name(const struct wp_topic *topic, uint64_t hash, struct wp_span name)
 {
 	return topic->hash == hash && topic->name_size == name.size &&
 	       memcmp(topic->name, name.data, name.size) == 0;
@@ -16,11 +16,12 @@ static struct wp_topic **bucket_of(const struct wp_topics *t, uint64_t hash)
 	return &t->buckets[hash & (t->bucket_count - 1)];
 }
 
-static struct wp_topic *look_up(const struct wp_topics *t, uint64_t hash, struct wp_span name)
+static struct wp_topic *topic_in_bucket(const struct wp_topics *t, uint64_t hash,
+					struct wp_span name)
 {
 	struct wp_topic *topic = *bucket_of(t, hash);
 
-	while (topic != NULL && !is_named(topic, hash, name))
+	while (topic != NULL && !has_topic_name(topic, hash, name))
 		topic = topic->next;
 	return topic;
 }
@@ -63,7 +64,7 @@ static void evict(struct wp_topics *t, struct wp_topic *topic)
 	free(topic);
 }
 
-static void make_room(struct wp_topics *t)
+static void evict_idle(struct wp_topics *t)
 {
 	struct wp_topic *topic = t->oldest;
 
@@ -75,7 +76,7 @@ static void make_room(struct wp_topics *t)
 	}
 }
 
-static struct wp_topic *add(struct wp_topics *t, uint64_t hash, struct wp_span name)
+static struct wp_topic *insert_topic(struct wp_topics *t, uint64_t hash, struct wp_span name)
 {
 	struct wp_topic *topic = calloc(1, sizeof(*topic));
 	struct wp_topic **bucket = bucket_of(t, hash);
@@ -130,21 +131,21 @@ struct wp_topic *wp_topics_get(struct wp_topics *t, struct wp_span name)
 		return NULL;
 
 	uint64_t hash = wp_hash(WP_HASH_BEGIN, name);
-	struct wp_topic *topic = look_up(t, hash, name);
+	struct wp_topic *topic = topic_in_bucket(t, hash, name);
 	if (topic != NULL) {
 		unlink_age(t, topic);
 		link_newest(t, topic);
 		return topic;
 	}
-	make_room(t);
-	return add(t, hash, name);
+	evict_idle(t);
+	return insert_topic(t, hash, name);
 }
 
 struct wp_topic *wp_topics_find(const struct wp_topics *t, const char *name)
 {
 	struct wp_span span = wp_span_of(name);
 
-	return look_up(t, wp_hash(WP_HASH_BEGIN, span), span);
+	return topic_in_bucket(t, wp_hash(WP_HASH_BEGIN, span), span);
 }
 
 /* ---- queued records ---- */
@@ -218,7 +219,7 @@ struct wp_topic *wp_topics_next_retried(struct wp_topics *t, const struct wp_top
 
 /* ---- partitions ---- */
 
-static void forget(struct wp_topic_partition *partitions, int32_t from, int32_t to)
+static void reset_partitions(struct wp_topic_partition *partitions, int32_t from, int32_t to)
 {
 	for (int32_t i = from; i < to; i++)
 		partitions[i] = (struct wp_topic_partition){ .confirmed_at_ms = INT64_MIN };
@@ -257,7 +258,7 @@ enum wp_rc wp_topics_set_partitions(struct wp_topics *t, struct wp_topic *topic,
 			realloc(topic->partitions, (size_t)count * sizeof(*partitions));
 		if (partitions == NULL)
 			return WP_NOMEM;
-		forget(partitions, topic->partition_count, count);
+		reset_partitions(partitions, topic->partition_count, count);
 		topic->partitions = partitions;
 	}
 	t->partition_count += (size_t)count - (size_t)topic->partition_count;

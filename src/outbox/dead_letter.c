@@ -15,7 +15,7 @@ struct headers {
 	size_t count;
 };
 
-static void add(struct headers *h, const char *name, struct wp_span value)
+static void add_letter_header(struct headers *h, const char *name, struct wp_span value)
 {
 	assert(h->count < WP_LETTER_HEADERS_MAX);
 	h->items[h->count++] = (struct wp_header){ .name = wp_span_of(name), .value = value };
@@ -45,8 +45,8 @@ static const char *note_omitted(struct wp_dead_letter *d, const struct wp_record
 }
 
 /* Those within the value only where that is left out. */
-static void add_columns(struct wp_dead_letter *d, struct headers *h, const struct wp_record *record,
-			enum wp_letter letter)
+static void add_column_headers(struct wp_dead_letter *d, struct headers *h,
+			       const struct wp_record *record, enum wp_letter letter)
 {
 	size_t count = letter == WP_LETTER_WHOLE ? record->beside_value : record->column_count;
 	size_t used = 0;
@@ -58,7 +58,7 @@ static void add_columns(struct wp_dead_letter *d, struct headers *h, const struc
 				    (int)column->name.size, (const char *)column->name.data);
 		used += (size_t)size + 1;
 		assert(used <= sizeof(d->names)); /* the configuration bounds them */
-		add(h, name, column->value);
+		add_letter_header(h, name, column->value);
 	}
 }
 
@@ -83,25 +83,25 @@ void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *rec
 		memcpy(d->headers, record->headers, record->header_count * sizeof(d->headers[0]));
 		h.count = record->header_count;
 	}
-	add(&h, "walpost-dead-letter-reason", wp_span_of(reason->text));
-	add(&h, "walpost-dead-letter-table", wp_span_of(record->table));
-	add(&h, "walpost-dead-letter-id",
-	    letter == WP_LETTER_BARE ? beginning_of(record->id) : record->id);
-	add(&h, "walpost-dead-letter-topic", record->topic);
-	add(&h, "walpost-dead-letter-size", wp_span_of(d->size));
-	add(&h, "walpost-dead-letter-position",
-	    wp_span_of(wp_position_text(&record->position, d->position)));
-	add(&h, "walpost-dead-letter-timestamp", wp_span_of(d->timestamp));
+	add_letter_header(&h, "walpost-dead-letter-reason", wp_span_of(reason->text));
+	add_letter_header(&h, "walpost-dead-letter-table", wp_span_of(record->table));
+	add_letter_header(&h, "walpost-dead-letter-id",
+			  letter == WP_LETTER_BARE ? beginning_of(record->id) : record->id);
+	add_letter_header(&h, "walpost-dead-letter-topic", record->topic);
+	add_letter_header(&h, "walpost-dead-letter-size", wp_span_of(d->size));
+	add_letter_header(&h, "walpost-dead-letter-position",
+			  wp_span_of(wp_position_text(&record->position, d->position)));
+	add_letter_header(&h, "walpost-dead-letter-timestamp", wp_span_of(d->timestamp));
 	if (attempts != NULL) {
 		(void)snprintf(d->attempts, sizeof(d->attempts), "%" PRIu32, attempts->failed);
-		add(&h, "walpost-dead-letter-attempts", wp_span_of(d->attempts));
-		add(&h, "walpost-dead-letter-first-reason", attempts->first_reason);
+		add_letter_header(&h, "walpost-dead-letter-attempts", wp_span_of(d->attempts));
+		add_letter_header(&h, "walpost-dead-letter-first-reason", attempts->first_reason);
 	}
 	if (letter != WP_LETTER_BARE)
-		add_columns(d, &h, record, letter);
+		add_column_headers(d, &h, record, letter);
 	if (letter != WP_LETTER_WHOLE)
-		add(&h, "walpost-dead-letter-omitted",
-		    wp_span_of(note_omitted(d, record, payload_column, letter)));
+		add_letter_header(&h, "walpost-dead-letter-omitted",
+				  wp_span_of(note_omitted(d, record, payload_column, letter)));
 	*ret = (struct wp_record){
 		.topic = wp_span_of(topic),
 		.headers = d->headers,

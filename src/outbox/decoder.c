@@ -41,7 +41,7 @@ struct wp_decoder {
 	bool wants_text;
 };
 
-static enum wp_rc say_no_memory(struct wp_error *error)
+static enum wp_rc say_out_of_memory(struct wp_error *error)
 {
 	return wp_error_set(error, WP_NOMEM, "out of memory for decoding the WAL");
 }
@@ -63,7 +63,7 @@ enum wp_rc wp_decoder_new(const struct wp_decoder_setup *setup, struct wp_decode
 	struct wp_decoder *d = calloc(1, sizeof(*d));
 
 	if (d == NULL)
-		return say_no_memory(error);
+		return say_out_of_memory(error);
 	d->setup = *setup;
 	d->timelines.current = 1;
 	wp_buffer_init(&d->texts, setup->texts_max);
@@ -73,7 +73,7 @@ enum wp_rc wp_decoder_new(const struct wp_decoder_setup *setup, struct wp_decode
 	if (rc == WP_OK &&
 	    (wp_relations_new(WP_DECODER_RELATIONS_MAX, use_free, &d->relations) != WP_OK ||
 	     wp_reissues_new(setup->outboxes->count, setup->texts_max, &d->reissues) != WP_OK))
-		rc = say_no_memory(error);
+		rc = say_out_of_memory(error);
 	if (rc != WP_OK) {
 		wp_decoder_free(d);
 		return rc;
@@ -151,8 +151,8 @@ static bool would_do_in_text(struct wp_mapping_setup setup)
 	return rc == WP_OK;
 }
 
-static enum wp_rc map(struct wp_decoder *d, const struct wp_relation *r, struct use *use,
-		      struct wp_error *error)
+static enum wp_rc map_relation(struct wp_decoder *d, const struct wp_relation *r, struct use *use,
+			       struct wp_error *error)
 {
 	const struct wp_mapping_setup setup = {
 		.options = use->rows.outbox->options,
@@ -178,22 +178,22 @@ static enum wp_rc map(struct wp_decoder *d, const struct wp_relation *r, struct 
 static enum wp_rc say_no_room(enum wp_rc rc, const char *what, struct wp_error *error)
 {
 	if (rc != WP_FULL)
-		return say_no_memory(error);
+		return say_out_of_memory(error);
 	return wp_error_set(error, WP_CONFIG,
 			    "the publication has more than %d %s; narrow it to the outbox",
 			    WP_DECODER_RELATIONS_MAX, what);
 }
 
-static enum wp_rc take_type(struct wp_decoder *d, const struct wp_change *change,
-			    struct wp_error *error)
+static enum wp_rc decode_type(struct wp_decoder *d, const struct wp_change *change,
+			      struct wp_error *error)
 {
 	enum wp_rc rc = wp_relations_put_type(d->relations, change);
 
 	return rc == WP_OK ? rc : say_no_room(rc, "types", error);
 }
 
-static enum wp_rc take_relation(struct wp_decoder *d, const struct wp_change *change,
-				struct wp_error *error)
+static enum wp_rc decode_relation(struct wp_decoder *d, const struct wp_change *change,
+				  struct wp_error *error)
 {
 	struct wp_relation *r = NULL;
 	enum wp_rc rc = wp_relations_put(d->relations, change, &r);
@@ -202,10 +202,10 @@ static enum wp_rc take_relation(struct wp_decoder *d, const struct wp_change *ch
 		return say_no_room(rc, "relations", error);
 	struct use *use = calloc(1, sizeof(*use));
 	if (use == NULL)
-		return say_no_memory(error);
+		return say_out_of_memory(error);
 	r->attached = use;
 	use->rows = wp_outbox_set_rows(d->outboxes, r->schema, r->name);
-	return use->rows.kind == WP_ROWS_EVENTS ? map(d, r, use, error) : WP_OK;
+	return use->rows.kind == WP_ROWS_EVENTS ? map_relation(d, r, use, error) : WP_OK;
 }
 
 /* The names of a root live as long as the partitions that are known now. */
@@ -271,14 +271,14 @@ static enum wp_rc place_event(struct wp_decoder *d, const struct wp_outbox *outb
 	return WP_OK;
 }
 
-static enum wp_rc take_event(struct wp_decoder *d, const struct wp_relation *r, struct use *use,
+static enum wp_rc decode_row(struct wp_decoder *d, const struct wp_relation *r, struct use *use,
 			     const struct wp_tuple *row, struct wp_decoded *ret,
 			     struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
 
 	if (use->mapping == NULL || use->facts_age != d->facts_age)
-		rc = map(d, r, use, error);
+		rc = map_relation(d, r, use, error);
 	if (rc == WP_OK)
 		rc = wp_mapping_event(use->mapping, row, &d->texts, &d->event, error);
 	rc = place_event(d, use->rows.outbox, rc, ret);
@@ -295,7 +295,7 @@ static bool is_our_slot(const struct wp_decoder *d, struct wp_span slot)
 	return ours != NULL && wp_span_is(slot, ours);
 }
 
-static struct wp_reissue_facts facts_of(const struct wp_decoder *d)
+static struct wp_reissue_facts reissue_facts(const struct wp_decoder *d)
 {
 	return (struct wp_reissue_facts){
 		.types = d->relations,
@@ -333,11 +333,11 @@ static void leave_elsewhere(const struct wp_reissue *reissue, struct wp_decoded 
  * What cannot be told whose it is is nobody's loss: who had it inserted keeps what is to be sent
  * until its event is confirmed.
  */
-static enum wp_rc take_reissue(struct wp_decoder *d, const struct wp_relation *r,
-			       const struct wp_tuple *row, struct wp_decoded *ret,
-			       struct wp_error *error)
+static enum wp_rc decode_reissue(struct wp_decoder *d, const struct wp_relation *r,
+				 const struct wp_tuple *row, struct wp_decoded *ret,
+				 struct wp_error *error)
 {
-	const struct wp_reissue_facts facts = facts_of(d);
+	const struct wp_reissue_facts facts = reissue_facts(d);
 	struct wp_reissue reissue;
 
 	if (wp_reissue_read(r, row, &reissue, error) != WP_OK) {
@@ -388,8 +388,9 @@ static const char *why_foreign(enum wp_rows_kind kind)
 	}
 }
 
-static void refuse_foreign(const struct wp_decoder *d, const struct wp_relation *r,
-			   enum wp_rows_kind kind, struct wp_decoded *ret, struct wp_error *error)
+static void refuse_foreign_row(const struct wp_decoder *d, const struct wp_relation *r,
+			       enum wp_rows_kind kind, struct wp_decoded *ret,
+			       struct wp_error *error)
 {
 	char lsn[WP_LSN_TEXT_SIZE];
 
@@ -408,8 +409,8 @@ static void refuse_foreign(const struct wp_decoder *d, const struct wp_relation 
 		kind == WP_ROWS_FOREIGN ? "" : " by its exact name");
 }
 
-static enum wp_rc take_insert(struct wp_decoder *d, const struct wp_change *change,
-			      struct wp_decoded *ret, struct wp_error *error)
+static enum wp_rc decode_insert(struct wp_decoder *d, const struct wp_change *change,
+				struct wp_decoded *ret, struct wp_error *error)
 {
 	const struct wp_relation *r =
 		wp_relations_find(d->relations, change->as.insert.relation_oid);
@@ -424,26 +425,26 @@ static enum wp_rc take_insert(struct wp_decoder *d, const struct wp_change *chan
 	struct use *use = r->attached;
 	enum wp_rc rc = identify(d, r, use);
 	if (rc == WP_NOMEM)
-		return say_no_memory(error);
+		return say_out_of_memory(error);
 	if (rc == WP_OK && use->rows.kind == WP_ROWS_EVENTS)
-		rc = take_event(d, r, use, &change->as.insert.tuple, ret, error);
+		rc = decode_row(d, r, use, &change->as.insert.tuple, ret, error);
 	else if (rc == WP_OK && use->rows.kind == WP_ROWS_REISSUE)
-		rc = take_reissue(d, r, &change->as.insert.tuple, ret, error);
+		rc = decode_reissue(d, r, &change->as.insert.tuple, ret, error);
 	if (rc != WP_OK)
 		return rc;
 	if (use->rows.kind == WP_ROWS_IGNORED)
 		ret->kind = WP_DECODED_IGNORED;
 	else if (use->rows.kind == WP_ROWS_FOREIGN || use->rows.kind == WP_ROWS_LOOKALIKE ||
 		 use->rows.kind == WP_ROWS_CHILD)
-		refuse_foreign(d, r, use->rows.kind, ret, error);
+		refuse_foreign_row(d, r, use->rows.kind, ret, error);
 	d->transaction.next.ordinal++;
 	return WP_OK;
 }
 
 /* Between Begin and Commit, as a row. */
-static enum wp_rc take_message_event(struct wp_decoder *d, const struct wp_outbox *outbox,
-				     struct wp_span content, struct wp_decoded *ret,
-				     struct wp_error *error)
+static enum wp_rc decode_message_event(struct wp_decoder *d, const struct wp_outbox *outbox,
+				       struct wp_span content, struct wp_decoded *ret,
+				       struct wp_error *error)
 {
 	if (!d->transaction.open)
 		return wp_error_set(
@@ -454,8 +455,8 @@ static enum wp_rc take_message_event(struct wp_decoder *d, const struct wp_outbo
 	return place_event(d, outbox, rc, ret);
 }
 
-static enum wp_rc take_message(struct wp_decoder *d, const struct wp_change *change,
-			       struct wp_decoded *ret, struct wp_error *error)
+static enum wp_rc decode_message(struct wp_decoder *d, const struct wp_change *change,
+				 struct wp_decoded *ret, struct wp_error *error)
 {
 	bool transactional = change->as.message.transactional;
 	enum wp_rc rc = WP_OK;
@@ -467,7 +468,7 @@ static enum wp_rc take_message(struct wp_decoder *d, const struct wp_change *cha
 	} else if (!transactional)
 		ret->kind = WP_DECODED_MESSAGE_REFUSED;
 	else
-		rc = take_message_event(d, ret->outbox, change->as.message.content, ret, error);
+		rc = decode_message_event(d, ret->outbox, change->as.message.content, ret, error);
 	d->transaction.next.ordinal += rc == WP_OK && transactional ? 1 : 0;
 	return rc;
 }
@@ -476,7 +477,8 @@ static enum wp_rc take_message(struct wp_decoder *d, const struct wp_change *cha
  * Whose row was changed or deleted: `ret` is NULL when it is of no outbox. WP_PAUSE: it may be
  * of a partition of one, which is asked first.
  */
-static enum wp_rc find_outbox(struct wp_decoder *d, uint32_t oid, const struct wp_outbox **ret)
+static enum wp_rc find_outbox_of_row(struct wp_decoder *d, uint32_t oid,
+				     const struct wp_outbox **ret)
 {
 	const struct wp_relation *r = wp_relations_find(d->relations, oid);
 	struct use *use = r != NULL ? r->attached : NULL;
@@ -487,10 +489,10 @@ static enum wp_rc find_outbox(struct wp_decoder *d, uint32_t oid, const struct w
 }
 
 /* An event does not change: what is to be told again is a new row. */
-static enum wp_rc take_update(struct wp_decoder *d, const struct wp_change *change,
-			      struct wp_decoded *ret, struct wp_error *error)
+static enum wp_rc decode_update(struct wp_decoder *d, const struct wp_change *change,
+				struct wp_decoded *ret, struct wp_error *error)
 {
-	enum wp_rc rc = find_outbox(d, change->as.update.relation_oid, &ret->outbox);
+	enum wp_rc rc = find_outbox_of_row(d, change->as.update.relation_oid, &ret->outbox);
 
 	if (rc != WP_OK || ret->outbox == NULL)
 		return rc;
@@ -504,10 +506,10 @@ static enum wp_rc take_update(struct wp_decoder *d, const struct wp_change *chan
 	return WP_OK;
 }
 
-static enum wp_rc take_delete(struct wp_decoder *d, const struct wp_change *change,
-			      struct wp_decoded *ret)
+static enum wp_rc decode_delete(struct wp_decoder *d, const struct wp_change *change,
+				struct wp_decoded *ret)
 {
-	enum wp_rc rc = find_outbox(d, change->as.del.relation_oid, &ret->outbox);
+	enum wp_rc rc = find_outbox_of_row(d, change->as.del.relation_oid, &ret->outbox);
 
 	if (rc == WP_OK && ret->outbox != NULL)
 		ret->kind = WP_DECODED_DELETE;
@@ -516,8 +518,8 @@ static enum wp_rc take_delete(struct wp_decoder *d, const struct wp_change *chan
 
 /* -- transactions --------------------------------------------------------- */
 
-static enum wp_rc take_begin(struct wp_decoder *d, const struct wp_change *change,
-			     struct wp_decoded *ret, struct wp_error *error)
+static enum wp_rc decode_begin(struct wp_decoder *d, const struct wp_change *change,
+			       struct wp_decoded *ret, struct wp_error *error)
 {
 	wp_lsn commit_lsn = change->as.begin.commit_lsn;
 
@@ -540,8 +542,8 @@ static enum wp_rc take_begin(struct wp_decoder *d, const struct wp_change *chang
 	return WP_OK;
 }
 
-static enum wp_rc take_commit(struct wp_decoder *d, const struct wp_change *change,
-			      struct wp_decoded *ret, struct wp_error *error)
+static enum wp_rc decode_commit(struct wp_decoder *d, const struct wp_change *change,
+				struct wp_decoded *ret, struct wp_error *error)
 {
 	wp_lsn begun = d->transaction.next.commit_lsn;
 	wp_lsn commit_lsn = change->as.commit.commit_lsn, end_lsn = change->as.commit.end_lsn;
@@ -561,29 +563,29 @@ static enum wp_rc take_commit(struct wp_decoder *d, const struct wp_change *chan
 	return WP_OK;
 }
 
-static enum wp_rc take_change(struct wp_decoder *d, const struct wp_change *change,
-			      struct wp_decoded *ret, struct wp_error *error)
+static enum wp_rc decode_change(struct wp_decoder *d, const struct wp_change *change,
+				struct wp_decoded *ret, struct wp_error *error)
 {
 	ret->kind = WP_DECODED_NOTHING;
 	ret->verdict = WP_OK;
 	d->ordinal = d->transaction.next.ordinal;
 	switch (change->kind) {
 	case WP_CHANGE_BEGIN:
-		return take_begin(d, change, ret, error);
+		return decode_begin(d, change, ret, error);
 	case WP_CHANGE_COMMIT:
-		return take_commit(d, change, ret, error);
+		return decode_commit(d, change, ret, error);
 	case WP_CHANGE_RELATION:
-		return take_relation(d, change, error);
+		return decode_relation(d, change, error);
 	case WP_CHANGE_TYPE:
-		return take_type(d, change, error);
+		return decode_type(d, change, error);
 	case WP_CHANGE_INSERT:
-		return take_insert(d, change, ret, error);
+		return decode_insert(d, change, ret, error);
 	case WP_CHANGE_UPDATE:
-		return take_update(d, change, ret, error);
+		return decode_update(d, change, ret, error);
 	case WP_CHANGE_DELETE:
-		return take_delete(d, change, ret);
+		return decode_delete(d, change, ret);
 	case WP_CHANGE_MESSAGE:
-		return take_message(d, change, ret, error);
+		return decode_message(d, change, ret, error);
 	case WP_CHANGE_TRUNCATE:
 		ret->kind = WP_DECODED_TRUNCATE;
 		return WP_OK;
@@ -599,7 +601,7 @@ enum wp_rc wp_decoder_take(struct wp_decoder *d, struct wp_span message, struct 
 	struct wp_change change;
 	enum wp_rc rc = wp_pgoutput_read(&d->plugin, message, &change, error);
 
-	return rc == WP_OK ? take_change(d, &change, ret, error) : rc;
+	return rc == WP_OK ? decode_change(d, &change, ret, error) : rc;
 }
 
 enum wp_rc wp_decoder_take_beginning(struct wp_decoder *d, struct wp_span beginning,
@@ -608,7 +610,7 @@ enum wp_rc wp_decoder_take_beginning(struct wp_decoder *d, struct wp_span beginn
 	struct wp_change change;
 	enum wp_rc rc = wp_pgoutput_read_beginning(&d->plugin, beginning, &change, error);
 
-	return rc == WP_OK ? take_change(d, &change, ret, error) : rc;
+	return rc == WP_OK ? decode_change(d, &change, ret, error) : rc;
 }
 
 /* -- parked events ---------------------------------------------------------- */
@@ -658,7 +660,7 @@ enum wp_rc wp_decoder_write_parked(struct wp_decoder *d, const struct wp_decoded
 				    "table %s: the event at %s cannot be parked, because it has a "
 				    "NUL character or text that is not UTF-8",
 				    e->table, position);
-	return rc == WP_OK ? rc : say_no_memory(error);
+	return rc == WP_OK ? rc : say_out_of_memory(error);
 }
 
 const struct wp_outbox *wp_decoder_outbox(const struct wp_decoder *d, struct wp_span name)
@@ -678,7 +680,7 @@ const char *wp_decoded_order(const struct wp_decoded *event)
 enum wp_rc wp_decoder_read_parked(struct wp_decoder *d, const struct wp_parked_row *row,
 				  struct wp_decoded *ret, struct wp_error *error)
 {
-	const struct wp_reissue_facts facts = facts_of(d);
+	const struct wp_reissue_facts facts = reissue_facts(d);
 	struct wp_reissue reissue = {
 		.outbox = row->outbox,
 		.relation = row->relation,

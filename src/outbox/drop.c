@@ -8,7 +8,7 @@
 #include "walpost/base/display.h"
 #include "walpost/values/moment.h"
 
-static bool is_listed(const char *list, struct wp_span type)
+static bool is_skipped_type(const char *list, struct wp_span type)
 {
 	while (*list != '\0') {
 		size_t size = strcspn(list, ",");
@@ -20,7 +20,7 @@ static bool is_listed(const char *list, struct wp_span type)
 	return false;
 }
 
-static enum wp_rc say_none(struct wp_span text, struct wp_error *error)
+static enum wp_rc refuse_expiry(struct wp_span text, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
@@ -36,18 +36,19 @@ static enum wp_rc read_milliseconds(struct wp_span text, int64_t *ret_us, struct
 	char *end = digits;
 
 	if (text.size == 0 || text.size >= sizeof(digits))
-		return say_none(text, error);
+		return refuse_expiry(text, error);
 	memcpy(digits, text.data, text.size);
 	errno = 0;
 	long long ms = strtoll(digits, &end, 10);
 	if (errno != 0 || end != digits + text.size)
-		return say_none(text, error);
+		return refuse_expiry(text, error);
 	*ret_us = ms > INT64_MAX / 1000 ? INT64_MAX : ms < INT64_MIN / 1000 ? INT64_MIN : ms * 1000;
 	return WP_OK;
 }
 
 /* Since 1970. */
-static enum wp_rc read_expiry(const struct wp_event *event, int64_t *ret_us, struct wp_error *error)
+static enum wp_rc read_expiry_time(const struct wp_event *event, int64_t *ret_us,
+				   struct wp_error *error)
 {
 	if (event->expires_type->type == WP_TYPE_INT8)
 		return read_milliseconds(event->expires, ret_us, error);
@@ -67,13 +68,13 @@ enum wp_rc wp_drop_judge(const struct wp_outbox_options *options, const struct w
 
 	*ret = WP_DROP_NOT;
 	if (options->skip_types[0] != '\0' && !wp_span_is_null(event->type) &&
-	    is_listed(options->skip_types, event->type)) {
+	    is_skipped_type(options->skip_types, event->type)) {
 		*ret = WP_DROP_TYPE;
 		return WP_OK;
 	}
 	if (refused || options->expired == WP_EXPIRED_SEND || wp_span_is_null(event->expires))
 		return WP_OK;
-	enum wp_rc rc = read_expiry(event, &expires_us, error);
+	enum wp_rc rc = read_expiry_time(event, &expires_us, error);
 	if (rc == WP_OK && expires_us <= now_us + WP_POSTGRES_EPOCH_US)
 		*ret = WP_DROP_EXPIRED;
 	return rc;

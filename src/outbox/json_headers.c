@@ -33,7 +33,8 @@ enum wp_rc wp_json_headers_init(struct wp_json_headers *h, struct wp_span text,
 }
 
 /* WP_DATA: it holds half of a pair. */
-static enum wp_rc text_of(struct wp_json_headers *h, struct wp_span string, struct wp_span *ret)
+static enum wp_rc unescape_header(struct wp_json_headers *h, struct wp_span string,
+				  struct wp_span *ret)
 {
 	struct wp_span inner = { string.data + 1, string.size - 2 };
 	size_t from = h->into->size;
@@ -48,7 +49,7 @@ static enum wp_rc text_of(struct wp_json_headers *h, struct wp_span string, stru
 	return rc;
 }
 
-static enum wp_rc refuse(const char *what, struct wp_span string, struct wp_error *error)
+static enum wp_rc refuse_half_pair(const char *what, struct wp_span string, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
@@ -69,14 +70,14 @@ enum wp_rc wp_json_headers_next(struct wp_json_headers *h, struct wp_json_header
 		*ret = found;
 		return WP_OK;
 	}
-	if (text_of(h, name, &found.name) != WP_OK)
-		return refuse("a name", name, error);
+	if (unescape_header(h, name, &found.name) != WP_OK)
+		return refuse_half_pair("a name", name, error);
 	if (found.name.size == 0)
 		return wp_error_set(error, WP_DATA,
 				    "a name in the headers' JSON object is empty; name the header, "
 				    "or remove it");
-	if (json.kind == WP_JSON_STRING && text_of(h, json.text, &found.value) != WP_OK)
-		return refuse("a value", json.text, error);
+	if (json.kind == WP_JSON_STRING && unescape_header(h, json.text, &found.value) != WP_OK)
+		return refuse_half_pair("a value", json.text, error);
 	if (json.kind != WP_JSON_STRING && json.kind != WP_JSON_NULL)
 		found.value = json.text;
 	*ret = found;

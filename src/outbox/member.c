@@ -107,15 +107,15 @@ size_t wp_members_add(struct wp_members *s, const struct wp_member *member)
 
 /* -- a row --------------------------------------------------------------------- */
 
-static void blame(struct wp_members *s, const struct wp_member_fault *fault)
+static void note_member_fault(struct wp_members *s, const struct wp_member_fault *fault)
 {
 	if (s->fault.kind == WP_MEMBER_FINE)
 		s->fault = *fault;
 }
 
 /* One longer than any that is looked for is not it. */
-static enum wp_rc is_named(struct wp_members *s, struct wp_span string, struct wp_span name,
-			   bool *ret)
+static enum wp_rc is_member_name(struct wp_members *s, struct wp_span string, struct wp_span name,
+				 bool *ret)
 {
 	struct wp_span inner = { .data = string.data + 1, .size = string.size - 2 };
 
@@ -143,7 +143,7 @@ static enum wp_rc step_into(struct wp_members *s, struct wp_json *json, struct w
 	wp_json_walk_init(&walk, &container);
 	while (rc == WP_OK && wp_json_walk_next(&walk, &string, &value)) {
 		bool is_it = false;
-		rc = is_named(s, string, name, &is_it);
+		rc = is_member_name(s, string, name, &is_it);
 		if (!is_it)
 			continue;
 		*json = value;
@@ -152,7 +152,7 @@ static enum wp_rc step_into(struct wp_members *s, struct wp_json *json, struct w
 	return rc;
 }
 
-static enum wp_rc find(struct wp_members *s, struct wp_member *m)
+static enum wp_rc find_by_path(struct wp_members *s, struct wp_member *m)
 {
 	enum wp_rc rc = WP_OK;
 
@@ -173,9 +173,9 @@ static enum wp_rc read_and_find(struct wp_members *s, struct wp_member *m, struc
 
 	m->is_read = wp_json_read(text, &m->all, &fault.json) == WP_OK;
 	if (m->is_read)
-		return find(s, m);
+		return find_by_path(s, m);
 	m->is_unread = true;
-	blame(s, &fault);
+	note_member_fault(s, &fault);
 	return WP_OK;
 }
 
@@ -185,7 +185,7 @@ static bool is_hex(const struct wp_member *m, const struct wp_value *value)
 	return m->type == WP_TYPE_BYTEA && value->kind == WP_VALUE_TEXT;
 }
 
-static struct wp_span text_of(const struct wp_member *m, const struct wp_value *value)
+static struct wp_span json_text_of(const struct wp_member *m, const struct wp_value *value)
 {
 	struct wp_span text = value->bytes;
 
@@ -221,11 +221,11 @@ enum wp_rc wp_members_find(struct wp_members *s, const struct wp_tuple *row, str
 			*ret_room += value->bytes.size;
 			continue;
 		}
-		struct wp_span text = text_of(m, value);
+		struct wp_span text = json_text_of(m, value);
 		if (i > 0 && m[-1].column == m->column && m[-1].is_read) {
 			m->all = m[-1].all;
 			m->is_read = true;
-			rc = find(s, m);
+			rc = find_by_path(s, m);
 		} else if (!wp_span_is_null(text)) {
 			rc = read_and_find(s, m, text);
 		}
@@ -262,13 +262,15 @@ static struct wp_span string_text(struct wp_members *s, struct wp_member *m,
 		return (struct wp_span){ .data = string.data + 1, .size = string.size - 2 };
 	if (wp_json_unescape(string, texts) != WP_OK) { /* there is room */
 		m->is_unread = true;
-		blame(s, &(struct wp_member_fault){ .kind = WP_MEMBER_HALF_PAIR, .member = m });
+		note_member_fault(
+			s, &(struct wp_member_fault){ .kind = WP_MEMBER_HALF_PAIR, .member = m });
 		return (struct wp_span){ 0 };
 	}
 	return (struct wp_span){ .data = texts->data + from, .size = texts->size - from };
 }
 
-static struct wp_span value_of(struct wp_members *s, struct wp_member *m, struct wp_buffer *texts)
+static struct wp_span member_value(struct wp_members *s, struct wp_member *m,
+				   struct wp_buffer *texts)
 {
 	bool null_is_none = m->path.is_text || m->null_is_none;
 
@@ -288,10 +290,10 @@ enum wp_rc wp_members_take(struct wp_members *s, struct wp_buffer *texts)
 		const struct wp_value *value = &s->values[m->column];
 		if (is_hex(m, value))
 			rc = read_and_find(s, m, decoded(value->bytes, texts));
-		struct wp_span text = value_of(s, m, texts);
+		struct wp_span text = member_value(s, m, texts);
 		if (!m->is_found && m->must_be)
-			blame(s,
-			      &(struct wp_member_fault){ .kind = WP_MEMBER_ABSENT, .member = m });
+			note_member_fault(s, &(struct wp_member_fault){ .kind = WP_MEMBER_ABSENT,
+									.member = m });
 		if (!wp_span_is_null(text))
 			s->values[s->column_count + i] =
 				(struct wp_value){ .kind = WP_VALUE_TEXT, .bytes = text };

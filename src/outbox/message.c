@@ -102,7 +102,7 @@ static void begin_fields(const struct wp_column_list *list, struct wp_event_fiel
 		};
 }
 
-static void begin(const struct wp_message_reader *r, struct wp_event *e)
+static void clear_event(const struct wp_message_reader *r, struct wp_event *e)
 {
 	e->id = e->key = e->type = e->route = e->payload = (struct wp_span){ 0 };
 	e->timestamp = e->expires = e->partition = e->json_headers = e->properties =
@@ -131,7 +131,8 @@ struct member {
 };
 
 /* Room for all that is unescaped is made before: it does not move. */
-static enum wp_rc unescape(struct wp_span string, struct wp_buffer *texts, struct wp_span *ret)
+static enum wp_rc unescape_member(struct wp_span string, struct wp_buffer *texts,
+				  struct wp_span *ret)
 {
 	size_t start = texts->size;
 	struct wp_span inner = { .data = string.data + 1, .size = string.size - 2 };
@@ -145,8 +146,8 @@ static enum wp_rc unescape(struct wp_span string, struct wp_buffer *texts, struc
 	return rc;
 }
 
-static enum wp_rc read_member(const struct wp_json *json, struct wp_buffer *texts,
-			      struct member *ret)
+static enum wp_rc read_json_member(const struct wp_json *json, struct wp_buffer *texts,
+				   struct member *ret)
 {
 	*ret = (struct member){ .value = json->text, .type = &text_type };
 	switch (json->kind) {
@@ -154,7 +155,7 @@ static enum wp_rc read_member(const struct wp_json *json, struct wp_buffer *text
 		ret->value = (struct wp_span){ 0 };
 		return WP_OK;
 	case WP_JSON_STRING:
-		return unescape(json->text, texts, &ret->value);
+		return unescape_member(json->text, texts, &ret->value);
 	case WP_JSON_OBJECT:
 	case WP_JSON_ARRAY:
 		ret->type = &json_type;
@@ -170,7 +171,7 @@ struct reading {
 	struct member fallback;
 };
 
-static void put_role(struct reading *to, enum wp_role role, const struct member *m)
+static void set_role(struct reading *to, enum wp_role role, const struct member *m)
 {
 	struct wp_event *e = to->event;
 
@@ -226,7 +227,7 @@ static void put_role(struct reading *to, enum wp_role role, const struct member 
 	}
 }
 
-static void put_field(struct wp_event *e, enum wp_list list, size_t index, const struct member *m)
+static void set_field(struct wp_event *e, enum wp_list list, size_t index, const struct member *m)
 {
 	struct wp_event_fields *const fields[WP_LIST_COUNT] = {
 		[WP_LIST_HEADERS] = &e->headers,
@@ -238,7 +239,7 @@ static void put_field(struct wp_event *e, enum wp_list list, size_t index, const
 	fields[list]->items[index].type = m->type;
 }
 
-static void put_member(const struct wp_message_reader *r, struct wp_span name,
+static void set_member(const struct wp_message_reader *r, struct wp_span name,
 		       const struct member *m, struct reading *to)
 {
 	for (size_t i = 0; i < r->wanted_count; i++) {
@@ -246,9 +247,9 @@ static void put_member(const struct wp_message_reader *r, struct wp_span name,
 		if (name.size != w->name.size || memcmp(name.data, w->name.data, name.size) != 0)
 			continue;
 		if (w->role == WP_ROLE_COUNT)
-			put_field(to->event, w->list, w->index, m);
+			set_field(to->event, w->list, w->index, m);
 		else
-			put_role(to, w->role, m);
+			set_role(to, w->role, m);
 	}
 }
 
@@ -285,21 +286,22 @@ static enum wp_rc read_members(const struct wp_message_reader *r, struct wp_json
 
 	while (wp_json_walk_next(walk, &quoted, &json)) {
 		struct member member;
-		enum wp_rc rc = unescape(quoted, texts, &name);
+		enum wp_rc rc = unescape_member(quoted, texts, &name);
 		if (rc == WP_OK)
-			rc = read_member(&json, texts, &member);
+			rc = read_json_member(&json, texts, &member);
 		if (rc == WP_NOMEM)
 			return rc;
 		if (rc == WP_OK)
-			put_member(r, name, &member, to);
+			set_member(r, name, &member, to);
 		else
 			bad = rc;
 	}
 	return bad;
 }
 
-static enum wp_rc read_json(const struct wp_message_reader *r, struct wp_span content,
-			    struct wp_buffer *texts, struct wp_event *e, struct wp_error *error)
+static enum wp_rc read_json_content(const struct wp_message_reader *r, struct wp_span content,
+				    struct wp_buffer *texts, struct wp_event *e,
+				    struct wp_error *error)
 {
 	struct reading to = { .event = e, .fallback = { .type = &text_type } };
 	struct wp_json_walk walk;
@@ -314,7 +316,7 @@ static enum wp_rc read_json(const struct wp_message_reader *r, struct wp_span co
 				    "out of memory for a logical message of %zu bytes",
 				    content.size);
 	if (walk.state != WP_JSON_WALK_ENDED) {
-		begin(r, e); /* of what is no JSON nothing is known */
+		clear_event(r, e); /* of what is no JSON nothing is known */
 		return say_not_json(r, content, error);
 	}
 	if (wp_span_is_null(e->key) && !wp_span_is_null(to.fallback.value)) {
@@ -351,9 +353,9 @@ static enum wp_rc say_other_encoding(const struct wp_message_reader *r, const ch
 			    r->table, encoding);
 }
 
-static enum wp_rc read_text(const struct wp_message_reader *r, struct wp_span content,
-			    const char *encoding, struct wp_buffer *texts, struct wp_event *e,
-			    struct wp_error *error)
+static enum wp_rc read_text_content(const struct wp_message_reader *r, struct wp_span content,
+				    const char *encoding, struct wp_buffer *texts,
+				    struct wp_event *e, struct wp_error *error)
 {
 	const struct wp_span mark = wp_span_of(WP_BYTE_ORDER_MARK);
 
@@ -363,7 +365,7 @@ static enum wp_rc read_text(const struct wp_message_reader *r, struct wp_span co
 	} else if (!wp_message_texts_are_utf8(encoding) && !is_ascii(content)) {
 		return say_other_encoding(r, encoding, error);
 	}
-	return read_json(r, content, texts, e, error);
+	return read_json_content(r, content, texts, e, error);
 }
 
 /* -- both ---------------------------------------------------------------------- */
@@ -377,8 +379,8 @@ static enum wp_rc say_absent(const struct wp_message_reader *r, const struct wp_
 			    r->table, wp_excerpt(&id, e->id), what, column);
 }
 
-static enum wp_rc check_nulls(const struct wp_message_reader *r, const struct wp_event *e,
-			      struct wp_error *error)
+static enum wp_rc check_message_nulls(const struct wp_message_reader *r, const struct wp_event *e,
+				      struct wp_error *error)
 {
 	const struct wp_outbox_options *o = r->options;
 
@@ -414,16 +416,16 @@ enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span co
 	enum wp_message_format format = r->options->message_format;
 	enum wp_rc rc;
 
-	begin(r, ret);
+	clear_event(r, ret);
 	ret->content = content; /* for its dead letter: no row has what it holds */
 	if (format == WP_MESSAGE_PROTOBUF)
 		ret->payload_type = &bytes_type;
-	rc = format == WP_MESSAGE_JSON ? read_text(r, content, encoding, texts, ret, error)
+	rc = format == WP_MESSAGE_JSON ? read_text_content(r, content, encoding, texts, ret, error)
 				       : read_protobuf(r, content, texts, ret, error);
 	/* What could not be read to its end has no key that one may rely on. */
 	ret->key_is_unknown = rc == WP_DATA;
 	if (rc == WP_OK)
-		rc = check_nulls(r, ret, error);
+		rc = check_message_nulls(r, ret, error);
 	ret->is_refused = rc == WP_DATA;
 	return rc;
 }

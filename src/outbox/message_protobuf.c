@@ -57,7 +57,7 @@ static bool read_field(struct wp_wire *w, struct field *ret)
 }
 
 /* A `string` field is UTF-8, or the message is none. */
-static void take_text(struct wp_wire *w, const struct field *f, struct wp_span *ret)
+static void take_utf8(struct wp_wire *w, const struct field *f, struct wp_span *ret)
 {
 	if (wp_span_is_null(f->bytes) || !wp_utf8_is_valid(f->bytes))
 		w->bad = true;
@@ -76,7 +76,7 @@ static enum wp_rc take_header(struct wp_span bytes, struct wp_buffer *texts, str
 	wp_wire_init(&w, bytes);
 	while (read_field(&w, &f)) {
 		if (f.number == 1)
-			take_text(&w, &f, &header.name);
+			take_utf8(&w, &f, &header.name);
 		else if (f.number == 2)
 			header.value = f.bytes;
 	}
@@ -97,16 +97,16 @@ static enum wp_rc take_field(struct wp_wire *w, const struct field *f, struct wp
 {
 	switch (f->number) {
 	case 1:
-		take_text(w, f, &ret->id);
+		take_utf8(w, f, &ret->id);
 		return WP_OK;
 	case 2:
-		take_text(w, f, &ret->route);
+		take_utf8(w, f, &ret->route);
 		return WP_OK;
 	case 3:
-		take_text(w, f, &ret->key);
+		take_utf8(w, f, &ret->key);
 		return WP_OK;
 	case 4:
-		take_text(w, f, &ret->type);
+		take_utf8(w, f, &ret->type);
 		return WP_OK;
 	case 5:
 		ret->payload = f->bytes;

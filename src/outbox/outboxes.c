@@ -31,7 +31,7 @@ static enum wp_rc name_pattern(struct entry *e, struct wp_error *error)
 	return rc == WP_OK ? wp_patterns_new(e->outbox.options->table, &e->pattern, error) : rc;
 }
 
-static enum wp_rc name_table(struct entry *e, struct wp_error *error)
+static enum wp_rc name_outbox_table(struct entry *e, struct wp_error *error)
 {
 	if (wp_table_is_pattern(e->outbox.options->table))
 		return name_pattern(e, error);
@@ -46,15 +46,16 @@ static enum wp_rc name_table(struct entry *e, struct wp_error *error)
 	return WP_OK;
 }
 
-static enum wp_rc fill(struct entry *e, const struct wp_outbox_options *options,
-		       const struct wp_outboxes *all, size_t record_max, struct wp_error *error)
+static enum wp_rc fill_entry(struct entry *e, const struct wp_outbox_options *options,
+			     const struct wp_outboxes *all, size_t record_max,
+			     struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
 
 	e->outbox.options = options;
 	e->outbox.name = options->message_prefix;
 	if (options->table[0] != '\0')
-		rc = name_table(e, error);
+		rc = name_outbox_table(e, error);
 	if (rc == WP_OK)
 		rc = wp_patterns_new(options->leaves, &e->leaves, error);
 	if (rc == WP_OK)
@@ -84,7 +85,7 @@ enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t record_m
 		s->entries[i].outbox.number = i;
 		s->entries[i].outbox.table = tables;
 		tables += options->table[0] != '\0' ? 1 : 0;
-		rc = fill(&s->entries[i], options, outboxes, record_max, error);
+		rc = fill_entry(&s->entries[i], options, outboxes, record_max, error);
 	}
 	if (rc != WP_OK) {
 		wp_outbox_set_free(s);
@@ -116,7 +117,7 @@ const struct wp_outbox *wp_outbox_set_at(const struct wp_outbox_set *s, size_t i
 }
 
 /* Without a table its parts are empty, as no relation's are. */
-static bool is_table(const struct entry *e, struct wp_span schema, struct wp_span name)
+static bool is_outbox_table(const struct entry *e, struct wp_span schema, struct wp_span name)
 {
 	return wp_span_is(schema, e->table.schema) && wp_span_is(name, e->table.name);
 }
@@ -125,7 +126,7 @@ static const struct entry *entry_of_table(const struct wp_outbox_set *s, struct 
 					  struct wp_span name)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		if (is_table(&s->entries[i], schema, name))
+		if (is_outbox_table(&s->entries[i], schema, name))
 			return &s->entries[i];
 	}
 	return NULL;
@@ -166,8 +167,8 @@ static const struct entry *entry_of_leaf(const struct wp_outbox_set *s, struct w
 }
 
 /* The table itself goes first, and a pattern of tables last. */
-static const struct entry *find(const struct wp_outbox_set *s, struct wp_span schema,
-				struct wp_span name)
+static const struct entry *find_entry(const struct wp_outbox_set *s, struct wp_span schema,
+				      struct wp_span name)
 {
 	const struct entry *e = entry_of_table(s, schema, name);
 
@@ -179,7 +180,7 @@ static const struct entry *find(const struct wp_outbox_set *s, struct wp_span sc
 const struct wp_outbox *wp_outbox_set_find(const struct wp_outbox_set *s, struct wp_span schema,
 					   struct wp_span name)
 {
-	const struct entry *e = find(s, schema, name);
+	const struct entry *e = find_entry(s, schema, name);
 
 	return e == NULL ? NULL : &e->outbox;
 }
@@ -201,7 +202,7 @@ static enum wp_rows_kind kind_by_name(struct wp_span schema, struct wp_span name
 }
 
 /* Of a pattern's table, or one that a partition of it is of, by that name. */
-static struct wp_rows events_of(const struct entry *e, struct wp_span schema, struct wp_span name)
+static struct wp_rows event_rows(const struct entry *e, struct wp_span schema, struct wp_span name)
 {
 	struct wp_origin origin = { schema, name };
 
@@ -217,7 +218,7 @@ struct wp_rows wp_outbox_set_rows(const struct wp_outbox_set *s, struct wp_span 
 	const struct entry *e = entry_of_table(s, schema, name);
 
 	if (e != NULL)
-		return events_of(e, schema, name);
+		return event_rows(e, schema, name);
 	return (struct wp_rows){ .kind = kind_by_name(schema, name) };
 }
 
@@ -291,13 +292,13 @@ struct wp_rows wp_outbox_set_rows_of_partition(const struct wp_outbox_set *s,
 		partition == NULL || inherits ? NULL : entry_at_table(s, partition->table);
 
 	if (e != NULL && e->pattern == NULL)
-		return events_of(e, schema, name);
+		return event_rows(e, schema, name);
 	if (e != NULL && partition->root != NULL)
-		return events_of(e, wp_span_of(partition->root->schema),
-				 wp_span_of(partition->root->name));
-	e = find(s, schema, name);
+		return event_rows(e, wp_span_of(partition->root->schema),
+				  wp_span_of(partition->root->name));
+	e = find_entry(s, schema, name);
 	if (e != NULL)
-		return events_of(e, schema, name);
+		return event_rows(e, schema, name);
 	if (inherits && !wp_patterns_name(s->ignore, schema, name))
 		return (struct wp_rows){ .kind = WP_ROWS_CHILD };
 	return (struct wp_rows){ .kind = kind_of_others(s, relation) };

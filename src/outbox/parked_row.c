@@ -8,7 +8,7 @@
 #include "walpost/base/utf8.h"
 #include "walpost/values/binary.h"
 
-static enum wp_rc write_name(struct wp_buffer *into, const char *name)
+static enum wp_rc write_member_name(struct wp_buffer *into, const char *name)
 {
 	return wp_buffer_printf(into, ",\"%s\":", name);
 }
@@ -24,7 +24,7 @@ static enum wp_rc write_string(struct wp_buffer *into, struct wp_span text)
 
 enum wp_rc wp_parked_text(struct wp_buffer *into, const char *name, struct wp_span text)
 {
-	enum wp_rc rc = write_name(into, name);
+	enum wp_rc rc = write_member_name(into, name);
 
 	return rc == WP_OK ? write_string(into, text) : rc;
 }
@@ -32,7 +32,7 @@ enum wp_rc wp_parked_text(struct wp_buffer *into, const char *name, struct wp_sp
 enum wp_rc wp_parked_bytes(struct wp_buffer *into, const char *name, struct wp_span bytes)
 {
 	static const char digits[] = "0123456789abcdef";
-	enum wp_rc rc = write_name(into, name);
+	enum wp_rc rc = write_member_name(into, name);
 
 	if (rc == WP_OK)
 		rc = wp_buffer_append_text(into, "\"\\\\x");
@@ -46,9 +46,9 @@ enum wp_rc wp_parked_bytes(struct wp_buffer *into, const char *name, struct wp_s
 }
 
 /* WP_CONFIG: in a binary form that is not read. */
-static enum wp_rc text_of(const struct wp_relations *types, const struct wp_column *column,
-			  const struct wp_value *value, struct wp_buffer *texts,
-			  struct wp_span *ret)
+static enum wp_rc column_text(const struct wp_relations *types, const struct wp_column *column,
+			      const struct wp_value *value, struct wp_buffer *texts,
+			      struct wp_span *ret)
 {
 	enum wp_type type = wp_relations_type(types, column->type_oid);
 	enum wp_type element = wp_relations_element(types, column->type_oid);
@@ -92,7 +92,7 @@ enum wp_rc wp_parked_row_write(struct wp_buffer *into, const struct wp_relations
 
 	for (size_t i = 0; i < row->count && i < relation->column_count && rc == WP_OK; i++) {
 		struct wp_span text;
-		rc = text_of(types, &relation->columns[i], &row->values[i], texts, &text);
+		rc = column_text(types, &relation->columns[i], &row->values[i], texts, &text);
 		if (rc == WP_CONFIG) {
 			rc = WP_OK;
 			continue;

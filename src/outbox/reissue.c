@@ -41,8 +41,8 @@ struct wp_reissues {
 /* -- what a row says ---------------------------------------------------------- */
 
 /* NULL: the table has no such column. */
-static const struct wp_value *value_of(const struct wp_relation *relation,
-				       const struct wp_tuple *tuple, const char *column)
+static const struct wp_value *column_value(const struct wp_relation *relation,
+					   const struct wp_tuple *tuple, const char *column)
 {
 	int index = wp_relation_column(relation, wp_span_of(column));
 
@@ -69,7 +69,7 @@ enum wp_rc wp_reissue_read(const struct wp_relation *relation, const struct wp_t
 	const struct wp_value *values[sizeof(names) / sizeof(names[0])];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		values[i] = value_of(relation, tuple, names[i]);
+		values[i] = column_value(relation, tuple, names[i]);
 		if (values[i] == NULL)
 			return wp_error_set(error, WP_DATA,
 					    "a row of walpost.reissue is not sent: the table has "
@@ -106,8 +106,8 @@ static const struct wp_outbox *outbox_of_table(const struct wp_outbox_set *outbo
 	return wp_outbox_set_table(outboxes, wp_span_of(table.schema), wp_span_of(table.name));
 }
 
-static const struct wp_outbox *find(const struct wp_outbox_set *outboxes,
-				    const struct wp_reissue *reissue)
+static const struct wp_outbox *find_reissue_outbox(const struct wp_outbox_set *outboxes,
+						   const struct wp_reissue *reissue)
 {
 	const struct wp_outbox *outbox = NULL;
 
@@ -130,7 +130,7 @@ static const struct wp_outbox *find_parked(const struct wp_outbox_set *outboxes,
 }
 
 /* "OUTBOX -> TOPIC" in its parts. No name of a topic has an arrow in it. */
-static bool split(struct wp_reissue *reissue)
+static bool split_destination(struct wp_reissue *reissue)
 {
 	static const char arrow[] = WP_REISSUE_ARROW;
 	const size_t arrow_size = sizeof(arrow) - 1;
@@ -157,7 +157,7 @@ static const struct wp_outbox *find_or_split(
 	const struct wp_outbox *outbox = find_it(outboxes, reissue);
 	struct wp_reissue parts = *reissue;
 
-	if (outbox != NULL || wp_span_is_null(reissue->outbox) || !split(&parts))
+	if (outbox != NULL || wp_span_is_null(reissue->outbox) || !split_destination(&parts))
 		return outbox;
 	outbox = find_it(outboxes, &parts);
 	if (outbox != NULL)
@@ -168,7 +168,7 @@ static const struct wp_outbox *find_or_split(
 const struct wp_outbox *wp_reissue_outbox(const struct wp_outbox_set *outboxes,
 					  struct wp_reissue *reissue)
 {
-	return find_or_split(outboxes, reissue, find);
+	return find_or_split(outboxes, reissue, find_reissue_outbox);
 }
 
 const struct wp_outbox *wp_reissue_parked_outbox(const struct wp_outbox_set *outboxes,
@@ -217,7 +217,7 @@ void wp_reissues_free(struct wp_reissues *r)
 /* -- the columns of a row ------------------------------------------------------- */
 
 /* Room for all that is unescaped was made before: it does not move. */
-static enum wp_rc unescape(struct wp_reissues *r, struct wp_span string, struct wp_span *ret)
+static enum wp_rc unescape_text(struct wp_reissues *r, struct wp_span string, struct wp_span *ret)
 {
 	size_t start = r->texts.size;
 	enum wp_rc rc = wp_json_unescape(string, &r->texts);
@@ -230,7 +230,7 @@ static enum wp_rc unescape(struct wp_reissues *r, struct wp_span string, struct 
 	return rc;
 }
 
-static bool read_number(const struct wp_json *json, int64_t min, int64_t max, int64_t *ret)
+static bool read_bounded_number(const struct wp_json *json, int64_t min, int64_t max, int64_t *ret)
 {
 	char digits[16] = "";
 	char *end = digits;
@@ -252,17 +252,17 @@ static enum wp_rc take_member(struct wp_reissues *r, struct wp_span quoted,
 
 	if (wp_span_is(quoted, "\"name\"")) {
 		*seen |= 1;
-		return json->kind == WP_JSON_STRING ? unescape(r, json->text, &column->name)
+		return json->kind == WP_JSON_STRING ? unescape_text(r, json->text, &column->name)
 						    : WP_DATA;
 	}
 	if (wp_span_is(quoted, "\"type\"")) {
 		*seen |= 2;
-		bool is_oid = read_number(json, 1, UINT32_MAX, &number);
+		bool is_oid = read_bounded_number(json, 1, UINT32_MAX, &number);
 		column->type_oid = (uint32_t)number;
 		return is_oid ? WP_OK : WP_DATA;
 	}
 	if (wp_span_is(quoted, "\"modifier\"")) {
-		bool is_modifier = read_number(json, INT32_MIN, INT32_MAX, &number);
+		bool is_modifier = read_bounded_number(json, INT32_MIN, INT32_MAX, &number);
 		column->type_modifier = (int32_t)number;
 		return is_modifier ? WP_OK : WP_DATA;
 	}
@@ -272,10 +272,10 @@ static enum wp_rc take_member(struct wp_reissues *r, struct wp_span quoted,
 	value->kind = json->kind == WP_JSON_NULL ? WP_VALUE_NULL : WP_VALUE_TEXT;
 	if (json->kind == WP_JSON_NULL)
 		return WP_OK;
-	return json->kind == WP_JSON_STRING ? unescape(r, json->text, &value->bytes) : WP_DATA;
+	return json->kind == WP_JSON_STRING ? unescape_text(r, json->text, &value->bytes) : WP_DATA;
 }
 
-static enum wp_rc describe(struct wp_reissues *r, const struct wp_column *column)
+static enum wp_rc describe_column(struct wp_reissues *r, const struct wp_column *column)
 {
 	const struct {
 		uint32_t type_oid;
@@ -307,7 +307,7 @@ static enum wp_rc take_column(struct wp_reissues *r, const struct wp_json *objec
 	if (rc == WP_OK && seen != 7)
 		rc = WP_DATA;
 	if (rc == WP_OK)
-		rc = describe(r, &r->columns[r->count]);
+		rc = describe_column(r, &r->columns[r->count]);
 	r->count += rc == WP_OK ? 1 : 0;
 	return rc;
 }
@@ -359,9 +359,10 @@ static enum wp_rc read_columns(struct wp_reissues *r, struct wp_span text, struc
 /* -- rows ------------------------------------------------------------------------ */
 
 /* The relation that its Relation message would have told, when the row was taken. */
-static enum wp_rc map(const struct wp_reissues *r, const struct wp_outbox *outbox,
-		      const struct wp_outbox_options *options, const struct wp_reissue_facts *facts,
-		      struct wp_mapping **ret, struct wp_error *error)
+static enum wp_rc map_reissued(const struct wp_reissues *r, const struct wp_outbox *outbox,
+			       const struct wp_outbox_options *options,
+			       const struct wp_reissue_facts *facts, struct wp_mapping **ret,
+			       struct wp_error *error)
 {
 	struct wp_table_name table = r->table;
 	enum wp_rc rc =
@@ -405,7 +406,7 @@ static enum wp_rc find_mapping(struct wp_reissues *r, const struct wp_outbox *ou
 
 	if (made->mapping == NULL || made->outbox != outbox || made->age != facts->age ||
 	    !wp_span_equal(wp_buffer_span(&made->description), wp_buffer_span(&r->description))) {
-		enum wp_rc rc = map(r, outbox, outbox->options, facts, &mapping, error);
+		enum wp_rc rc = map_reissued(r, outbox, outbox->options, facts, &mapping, error);
 		if (rc != WP_OK)
 			return rc;
 		struct wp_buffer before = made->description;
@@ -453,9 +454,9 @@ static void write_all_as_text(struct wp_event *event)
 }
 
 /* What of it can be named, whatever its types are. */
-static enum wp_rc name_event(struct wp_reissues *r, const struct wp_outbox *outbox,
-			     const struct wp_reissue_facts *facts, const struct wp_tuple *row,
-			     struct wp_event *ret)
+static enum wp_rc name_reissued_event(struct wp_reissues *r, const struct wp_outbox *outbox,
+				      const struct wp_reissue_facts *facts,
+				      const struct wp_tuple *row, struct wp_event *ret)
 {
 	struct wp_error error;
 
@@ -466,7 +467,7 @@ static enum wp_rc name_event(struct wp_reissues *r, const struct wp_outbox *outb
 	r->lenient.debezium_schema_version = "";
 	wp_mapping_free(r->fallback);
 	r->fallback = NULL;
-	enum wp_rc rc = map(r, outbox, &r->lenient, facts, &r->fallback, &error);
+	enum wp_rc rc = map_reissued(r, outbox, &r->lenient, facts, &r->fallback, &error);
 	if (rc == WP_OK)
 		rc = wp_mapping_event(r->fallback, row, &r->texts, ret, &error);
 	if (rc != WP_OK && rc != WP_DATA)
@@ -520,7 +521,7 @@ static enum wp_rc row_event(struct wp_reissues *r, const struct wp_reissue *reis
 		return wp_mapping_event(mapping, &row, &r->texts, ret, error);
 	if (rc == WP_NOMEM)
 		return rc;
-	rc = name_event(r, outbox, facts, &row, ret);
+	rc = name_reissued_event(r, outbox, facts, &row, ret);
 	if (rc != WP_DATA)
 		return wp_error_set(error, rc, "%s", inner.text);
 	ret->key_is_unknown = wp_span_is_null(ret->key);

@@ -52,7 +52,7 @@ static void put_group(struct reader *r, uint32_t group)
 }
 
 /* Behind a $: the longest number that is a group, but at least one digit. */
-static void read_number(struct reader *r)
+static void read_group_number(struct reader *r)
 {
 	uint32_t group = (uint32_t)(*r->at++ - '0');
 
@@ -66,7 +66,7 @@ static void read_number(struct reader *r)
 	put_group(r, group);
 }
 
-static uint32_t number_of(const char *digits)
+static uint32_t group_number_of(const char *digits)
 {
 	uint32_t number = 0;
 
@@ -89,7 +89,7 @@ static void read_braces(struct reader *r)
 	name[end - start] = '\0';
 	r->at = end + 1;
 	if (wp_is_digit(name[0])) {
-		put_group(r, number_of(name));
+		put_group(r, group_number_of(name));
 		return;
 	}
 	int group = pcre2_substring_number_from_name(r->code, (PCRE2_SPTR)name);
@@ -113,7 +113,7 @@ static void read_one(struct reader *r)
 	} else if (*++r->at == '{') {
 		read_braces(r);
 	} else if (wp_is_digit(*r->at)) {
-		read_number(r);
+		read_group_number(r);
 	} else {
 		r->wrong = "$ must be followed by a number or {name}; a literal dollar is \\$";
 	}

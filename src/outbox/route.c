@@ -41,7 +41,7 @@ struct wp_route {
 	uint8_t key[CACHED_RAW_MAX + 1];
 };
 
-static void describe(int code, char *text, size_t size)
+static void describe_regex_error(int code, char *text, size_t size)
 {
 	if (pcre2_get_error_message(code, (PCRE2_UCHAR *)text, size) == PCRE2_ERROR_BADDATA)
 		text[0] = '\0';
@@ -66,7 +66,7 @@ static enum wp_rc compile(struct wp_route *r, const char *regex, struct wp_error
 		return WP_OK;
 	if (errnum == PCRE2_ERROR_HEAP_FAILED)
 		return wp_error_set(error, WP_NOMEM, "out of memory for outbox.topic.regex");
-	describe(errnum, text, sizeof(text));
+	describe_regex_error(errnum, text, sizeof(text));
 	return wp_error_set(
 		error, WP_CONFIG,
 		"outbox.topic.regex = \"%.200s\": %s, at offset %zu; allowed is a regular "
@@ -75,7 +75,7 @@ static enum wp_rc compile(struct wp_route *r, const char *regex, struct wp_error
 		regex, text, offset);
 }
 
-static enum wp_rc prepare(struct wp_route *r, struct wp_error *error)
+static enum wp_rc prepare_match(struct wp_route *r, struct wp_error *error)
 {
 	r->match = pcre2_match_data_create_from_pattern(r->code, NULL);
 	r->limits = pcre2_match_context_create(NULL);
@@ -97,7 +97,7 @@ enum wp_rc wp_route_new(const char *regex, const char *replacement, struct wp_ro
 	wp_buffer_init(&r->cached, CACHE_BYTES);
 	enum wp_rc rc = compile(r, regex, error);
 	if (rc == WP_OK)
-		rc = prepare(r, error);
+		rc = prepare_match(r, error);
 	if (rc == WP_OK)
 		rc = wp_replacement_new(replacement, r->code, &r->replacement, error);
 	if (rc == WP_OK)
@@ -128,7 +128,7 @@ bool wp_route_has_origin(const struct wp_route *r)
 }
 
 /* The slot that holds `raw`, or the free one where it would stand. */
-static struct slot *find_slot(struct wp_route *r, struct wp_span raw, uint32_t hash)
+static struct slot *find_cache_slot(struct wp_route *r, struct wp_span raw, uint32_t hash)
 {
 	for (size_t i = hash;; i++) {
 		struct slot *s = &r->slots[i & (CACHE_SLOTS - 1)];
@@ -140,25 +140,25 @@ static struct slot *find_slot(struct wp_route *r, struct wp_span raw, uint32_t h
 	}
 }
 
-static void forget_all(struct wp_route *r)
+static void clear_cache(struct wp_route *r)
 {
 	memset(r->slots, 0, sizeof(r->slots));
 	r->cached_count = 0;
 	wp_buffer_reset(&r->cached);
 }
 
-static enum wp_rc remember(struct wp_route *r, struct wp_span raw, uint32_t hash,
-			   struct wp_error *error)
+static enum wp_rc cache_topic(struct wp_route *r, struct wp_span raw, uint32_t hash,
+			      struct wp_error *error)
 {
 	size_t size = raw.size + r->topic_size + 1;
 
 	static_assert(CACHED_RAW_MAX + WP_TOPIC_SIZE <= CACHE_BYTES, "one always fits");
 	if (r->cached_count == CACHE_COUNT_MAX || size > CACHE_BYTES - r->cached.size)
-		forget_all(r);
+		clear_cache(r);
 	if (wp_buffer_reserve(&r->cached, size) != WP_OK)
 		return wp_error_set(error, WP_NOMEM, "out of memory for a cache of topics");
 
-	struct slot *s = find_slot(r, raw, hash);
+	struct slot *s = find_cache_slot(r, raw, hash);
 	assert(s->topic_size == 0);
 	*s = (struct slot){
 		.hash = hash,
@@ -180,7 +180,7 @@ static enum wp_rc say_gave_up(int errnum, struct wp_span raw, struct wp_error *e
 
 	if (errnum == PCRE2_ERROR_NOMEMORY)
 		return wp_error_set(error, WP_NOMEM, "out of memory to match outbox.topic.regex");
-	describe(errnum, text, sizeof(text));
+	describe_regex_error(errnum, text, sizeof(text));
 	if (errnum <= PCRE2_ERROR_UTF8_ERR1 && errnum >= PCRE2_ERROR_UTF8_ERR21)
 		return wp_error_set(error, WP_DATA,
 				    "the raw topic \"%s\" is not UTF-8 (%s): correct the row's "
@@ -193,7 +193,7 @@ static enum wp_rc say_gave_up(int errnum, struct wp_span raw, struct wp_error *e
 }
 
 /* Behind the end of the topic. WP_FULL: it is longer than a topic may be, and was cut. */
-static enum wp_rc append(struct wp_route *r, const uint8_t *bytes, size_t size)
+static enum wp_rc append_to_topic(struct wp_route *r, const uint8_t *bytes, size_t size)
 {
 	size_t room = WP_TOPIC_SIZE - 1 - r->topic_size;
 	size_t taken = size < room ? size : room;
@@ -203,7 +203,8 @@ static enum wp_rc append(struct wp_route *r, const uint8_t *bytes, size_t size)
 	return taken < size ? WP_FULL : WP_OK;
 }
 
-static enum wp_rc replace(struct wp_route *r, struct wp_span raw, const struct wp_origin *origin)
+static enum wp_rc replace_match(struct wp_route *r, struct wp_span raw,
+				const struct wp_origin *origin)
 {
 	const size_t *ovector = pcre2_get_ovector_pointer(r->match);
 	size_t start = ovector[0];
@@ -211,7 +212,7 @@ static enum wp_rc replace(struct wp_route *r, struct wp_span raw, const struct w
 	size_t size = 0;
 
 	/* \K moves the start. */
-	enum wp_rc rc = append(r, raw.data, start);
+	enum wp_rc rc = append_to_topic(r, raw.data, start);
 	if (rc == WP_OK)
 		rc = wp_replacement_expand(r->replacement, raw, ovector, origin,
 					   r->topic + r->topic_size,
@@ -219,14 +220,14 @@ static enum wp_rc replace(struct wp_route *r, struct wp_span raw, const struct w
 	r->topic_size += size;
 	if (rc != WP_OK)
 		return rc;
-	return append(r, raw.data + end, raw.size - end);
+	return append_to_topic(r, raw.data + end, raw.size - end);
 }
 
 /*
  * Does the whole raw topic match? Then the ovector is that of the first match. Most
  * often that is the whole, and one run answers both.
  */
-static int match(struct wp_route *r, struct wp_span raw)
+static int match_regex(struct wp_route *r, struct wp_span raw)
 {
 	int rc = pcre2_match(r->code, raw.data, raw.size, 0, PCRE2_ANCHORED, r->match, r->limits);
 	if (rc < 0 || pcre2_get_ovector_pointer(r->match)[1] == raw.size)
@@ -282,8 +283,8 @@ const char *wp_topic_name_trouble(const char *topic)
 	return NULL;
 }
 
-static enum wp_rc check_topic(struct wp_route *r, enum wp_rc made, struct wp_span raw,
-			      struct wp_error *error)
+static enum wp_rc check_made_topic(struct wp_route *r, enum wp_rc made, struct wp_span raw,
+				   struct wp_error *error)
 {
 	struct wp_excerpt shown_topic;
 	struct wp_excerpt shown_raw;
@@ -313,18 +314,19 @@ static enum wp_rc make_topic(struct wp_route *r, struct wp_span raw, const struc
 	enum wp_rc made;
 
 	r->topic_size = 0;
-	int rc = match(r, raw);
+	int rc = match_regex(r, raw);
 	if (rc == PCRE2_ERROR_NOMATCH)
-		made = append(r, raw.data, raw.size);
+		made = append_to_topic(r, raw.data, raw.size);
 	else if (rc < 0)
 		return say_gave_up(rc, raw, error);
 	else
-		made = replace(r, raw, origin);
-	return check_topic(r, made, raw, error);
+		made = replace_match(r, raw, origin);
+	return check_made_topic(r, made, raw, error);
 }
 
 /* What a topic is remembered by: the raw one, and what else it is made of. Null: it is too long. */
-static struct wp_span key_of(struct wp_route *r, struct wp_span raw, const struct wp_origin *origin)
+static struct wp_span cache_key(struct wp_route *r, struct wp_span raw,
+				const struct wp_origin *origin)
 {
 	const struct wp_span parts[] = { raw, origin->schema, origin->table };
 	size_t size = 0;
@@ -351,10 +353,10 @@ enum wp_rc wp_route_topic(struct wp_route *r, struct wp_span raw, const struct w
 	assert(!wp_span_is_null(raw));
 	if (origin == NULL)
 		origin = &none;
-	struct wp_span key = key_of(r, raw, origin);
+	struct wp_span key = cache_key(r, raw, origin);
 	bool is_kept = !wp_span_is_null(key);
 	uint32_t hash = is_kept ? (uint32_t)wp_hash(WP_HASH_BEGIN, key) : 0;
-	const struct slot *s = is_kept ? find_slot(r, key, hash) : NULL;
+	const struct slot *s = is_kept ? find_cache_slot(r, key, hash) : NULL;
 	if (s != NULL && s->topic_size > 0) {
 		ret->data = r->cached.data + s->offset + s->raw_size;
 		ret->size = s->topic_size;
@@ -363,7 +365,7 @@ enum wp_rc wp_route_topic(struct wp_route *r, struct wp_span raw, const struct w
 
 	enum wp_rc rc = make_topic(r, raw, origin, error);
 	if (rc == WP_OK && is_kept)
-		rc = remember(r, key, hash, error);
+		rc = cache_topic(r, key, hash, error);
 	if (rc != WP_OK)
 		return rc;
 	*ret = (struct wp_span){ .data = (const uint8_t *)r->topic, .size = r->topic_size };

@@ -13,7 +13,8 @@ struct picker {
 	bool unknown; /* a binary form that we do not know */
 };
 
-static const struct wp_value *value_of(const struct wp_tuple *row, const struct wp_mapped *column)
+static const struct wp_value *mapped_value(const struct wp_tuple *row,
+					   const struct wp_mapped *column)
 {
 	static const struct wp_value none = { .kind = WP_VALUE_NULL };
 
@@ -55,17 +56,17 @@ static inline struct wp_span pick(struct picker *p, const struct wp_mapped *colu
 static struct wp_span pick_payload(struct picker *p)
 {
 	const struct wp_mapped *column = &p->mapping->roles[WP_ROLE_PAYLOAD];
-	const struct wp_value *value = value_of(p->row, column);
+	const struct wp_value *value = mapped_value(p->row, column);
 
 	if (column->type.type == WP_TYPE_BYTEA && is_binary(p->mapping, value))
 		return value->bytes;
 	return pick(p, column);
 }
 
-static size_t room_of(const struct wp_mapping *m, const struct wp_tuple *row,
-		      const struct wp_mapped *column)
+static size_t printed_size_max(const struct wp_mapping *m, const struct wp_tuple *row,
+			       const struct wp_mapped *column)
 {
-	const struct wp_value *value = value_of(row, column);
+	const struct wp_value *value = mapped_value(row, column);
 
 	if (!is_binary(m, value))
 		return 0;
@@ -82,17 +83,17 @@ static size_t field_count(const struct wp_mapping *m)
 }
 
 /* What is printed must not move while it grows: so all room is made before. */
-static enum wp_rc make_room(const struct wp_mapping *m, const struct wp_tuple *row, size_t room,
-			    struct wp_buffer *texts, struct wp_error *error)
+static enum wp_rc reserve_texts(const struct wp_mapping *m, const struct wp_tuple *row, size_t room,
+				struct wp_buffer *texts, struct wp_error *error)
 {
 	if (m->transfer == WP_TRANSFER_TEXT && room == 0)
 		return WP_OK;
 	for (enum wp_role role = 0; role < WP_ROLE_COUNT; role++) {
 		if (role != WP_ROLE_PAYLOAD || m->roles[role].type.type != WP_TYPE_BYTEA)
-			room += room_of(m, row, &m->roles[role]);
+			room += printed_size_max(m, row, &m->roles[role]);
 	}
 	for (size_t i = 0; i < field_count(m); i++)
-		room += room_of(m, row, &m->fields[i].column);
+		room += printed_size_max(m, row, &m->fields[i].column);
 	if (room == 0)
 		return WP_OK;
 	wp_buffer_empty(texts, room);
@@ -142,8 +143,8 @@ static enum wp_rc check_nulls(const struct wp_mapping *m, const struct wp_event 
 	return WP_OK;
 }
 
-static enum wp_rc check_members(const struct wp_mapping *m, const struct wp_event *event,
-				struct wp_error *error)
+static enum wp_rc check_json_members(const struct wp_mapping *m, const struct wp_event *event,
+				     struct wp_error *error)
 {
 	const struct wp_member_fault *f = &m->members->fault;
 	struct wp_excerpt id;
@@ -231,7 +232,7 @@ static void fill_event(struct picker *p, struct wp_event *ret)
 	ret->route = pick(p, &roles[WP_ROLE_ROUTE]);
 	ret->payload = pick_payload(p);
 	ret->payload_is_bytea = roles[WP_ROLE_PAYLOAD].type.type == WP_TYPE_BYTEA &&
-				!is_binary(m, value_of(p->row, &roles[WP_ROLE_PAYLOAD]));
+				!is_binary(m, mapped_value(p->row, &roles[WP_ROLE_PAYLOAD]));
 	ret->timestamp = pick(p, &roles[WP_ROLE_TIMESTAMP]);
 	ret->expires = pick(p, &roles[WP_ROLE_EXPIRES]);
 	ret->partition = pick(p, &roles[WP_ROLE_PARTITION]);
@@ -276,7 +277,7 @@ enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *r
 		p.row = &extended;
 	}
 	if (rc == WP_OK)
-		rc = make_room(m, p.row, room, texts, error);
+		rc = reserve_texts(m, p.row, room, texts, error);
 	if (rc == WP_OK && m->members != NULL)
 		rc = wp_members_take(m->members, texts);
 	if (rc != WP_OK)
@@ -297,7 +298,7 @@ enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *r
 	if (m->missing != NULL)
 		rc = wp_error_set(error, WP_DATA, "%s", m->missing->text);
 	else if (m->members != NULL)
-		rc = check_members(m, ret, error);
+		rc = check_json_members(m, ret, error);
 	if (rc == WP_OK)
 		rc = check_nulls(m, ret, error);
 	ret->is_refused = rc == WP_DATA;

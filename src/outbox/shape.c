@@ -189,7 +189,7 @@ void wp_shape_free(struct wp_shape *s)
 }
 
 /* The buffer does not move any more. */
-static void settle(struct wp_shape *s)
+static void place_written(struct wp_shape *s)
 {
 	for (size_t i = 0; i < s->made_count; i++)
 		*s->made[i].place = (struct wp_span){
@@ -289,7 +289,8 @@ static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *even
 	return WP_OK;
 }
 
-static enum wp_rc read_partition(const struct wp_event *event, int32_t *ret, struct wp_error *error)
+static enum wp_rc read_partition_number(const struct wp_event *event, int32_t *ret,
+					struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
@@ -311,8 +312,8 @@ struct verdict {
 	struct wp_error *error;
 };
 
-static void judge(struct verdict *v, const struct wp_shape *s, const struct wp_event *event,
-		  const char *what, enum wp_rc rc, const struct wp_error *inner)
+static void note_verdict(struct verdict *v, const struct wp_shape *s, const struct wp_event *event,
+			 const char *what, enum wp_rc rc, const struct wp_error *inner)
 {
 	bool is_of_event = rc != WP_NOMEM && rc != WP_AGAIN;
 
@@ -373,20 +374,20 @@ enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, str
 	/* All is tried: a dead letter holds what could be made. */
 	v.rc = wp_shape_topic(s, event, &ret->topic, error);
 	s->failed |= v.rc != WP_OK ? WP_PART_TOPIC : 0;
-	judge(&v, s, event, "the key", write_key(s, event, &ret->key, &inner), &inner);
+	note_verdict(&v, s, event, "the key", write_key(s, event, &ret->key, &inner), &inner);
 	enum wp_rc rc = read_timestamp(s, event, &ret->timestamp_ms, &inner);
 	s->failed |= rc != WP_OK ? WP_PART_TIMESTAMP : 0;
-	judge(&v, s, event, "the timestamp", rc, &inner);
-	rc = read_partition(event, &ret->partition, &inner);
+	note_verdict(&v, s, event, "the timestamp", rc, &inner);
+	rc = read_partition_number(event, &ret->partition, &inner);
 	s->failed |= rc != WP_OK ? WP_PART_PARTITION : 0;
-	judge(&v, s, event, "the partition", rc, &inner);
-	judge(&v, s, event, "the headers", wp_shape_headers(s, event, &inner), &inner);
+	note_verdict(&v, s, event, "the partition", rc, &inner);
+	note_verdict(&v, s, event, "the headers", wp_shape_headers(s, event, &inner), &inner);
 	ret->header_count = s->header_count;
-	settle(s);
+	place_written(s);
 	rc = wp_shape_value(s, event, ret, &inner);
 	ret->header_count = s->header_count;
 	s->failed |= rc != WP_OK ? WP_PART_VALUE : 0;
-	judge(&v, s, event, "the value", rc, &inner);
+	note_verdict(&v, s, event, "the value", rc, &inner);
 	if ((v.rc != WP_OK || event->is_refused) && !wp_span_is_null(event->content))
 		ret->value = event->content;
 	return v.rc;
@@ -394,8 +395,8 @@ enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, str
 
 /* -- what a record leaves out ----------------------------------------------------- */
 
-static void add_column(struct wp_shape *s, struct wp_record *ret, struct wp_span name,
-		       struct wp_span text)
+static void add_record_column(struct wp_shape *s, struct wp_record *ret, struct wp_span name,
+			      struct wp_span text)
 {
 	assert(ret->column_count < WP_RECORD_COLUMNS_MAX);
 	s->columns[ret->column_count++] = (struct wp_header){ .name = name, .value = text };
@@ -405,14 +406,14 @@ static void add_role(struct wp_shape *s, struct wp_record *ret, const char *colu
 		     struct wp_span text)
 {
 	if (column[0] != '\0' && !wp_span_is_null(text))
-		add_column(s, ret, wp_span_of(column), text);
+		add_record_column(s, ret, wp_span_of(column), text);
 }
 
-static void add_fields(struct wp_shape *s, struct wp_record *ret,
-		       const struct wp_event_fields *fields)
+static void add_record_columns(struct wp_shape *s, struct wp_record *ret,
+			       const struct wp_event_fields *fields)
 {
 	for (size_t i = 0; i < fields->count; i++)
-		add_column(s, ret, fields->items[i].name, fields->items[i].value);
+		add_record_column(s, ret, fields->items[i].name, fields->items[i].value);
 }
 
 /* What stands beside the payload in a value, or around it. */
@@ -421,7 +422,7 @@ static void add_of_value(struct wp_shape *s, const struct wp_event *event, struc
 	const struct wp_outbox_options *o = s->options;
 	bool sends_type = (s->standard_headers & WP_HEADER_TYPE) != 0;
 
-	add_fields(s, ret, &event->members);
+	add_record_columns(s, ret, &event->members);
 	add_role(s, ret, o->debezium_schema_version, event->schema_version);
 	if (o->envelope == WP_ENVELOPE_RAW)
 		return;
@@ -431,7 +432,7 @@ static void add_of_value(struct wp_shape *s, const struct wp_event *event, struc
 		add_role(s, ret, o->route_by, event->route);
 	add_role(s, ret, o->ce_source_column, event->ce_source);
 	add_role(s, ret, o->ce_subject, event->ce_subject);
-	add_fields(s, ret, &event->extensions);
+	add_record_columns(s, ret, &event->extensions);
 }
 
 void wp_shape_leftover(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret)

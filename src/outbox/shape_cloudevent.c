@@ -105,8 +105,8 @@ static enum wp_rc add_content_type(struct wp_shape *s, const char *type, struct 
 				   error);
 }
 
-static enum wp_rc add_attributes(struct wp_shape *s, const struct wp_cloudevent *e,
-				 struct wp_error *error)
+static enum wp_rc add_attribute_headers(struct wp_shape *s, const struct wp_cloudevent *e,
+					struct wp_error *error)
 {
 	assert(s->header_count <= WP_RECORD_HEADERS_MAX);
 	enum wp_rc rc = wp_cloudevent_headers(e, &s->texts, s->headers, WP_RECORD_HEADERS_MAX,
@@ -132,7 +132,7 @@ enum wp_rc wp_shape_cloudevent(struct wp_shape *s, const struct wp_event *event,
 		return rc;
 	switch (s->options->envelope) {
 	case WP_ENVELOPE_CLOUDEVENTS_BINARY:
-		return add_attributes(s, &e, error);
+		return add_attribute_headers(s, &e, error);
 	case WP_ENVELOPE_CLOUDEVENTS_JSON:
 		rc = wp_cloudevent_json(&e, &s->value, error);
 		if (rc == WP_OK)

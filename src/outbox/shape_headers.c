@@ -64,7 +64,7 @@ static bool is_content_type(struct wp_span name)
  * A name of ours, which data must not say as well: most consumers take the last header of a name.
  * SDKs of CloudEvents tell no case.
  */
-static bool is_ours(const struct wp_shape *s, struct wp_span name)
+static bool is_reserved_header(const struct wp_shape *s, struct wp_span name)
 {
 	const struct wp_outbox_options *o = s->options;
 	bool sends_type = (s->standard_headers & WP_HEADER_TYPE) && o->column_type[0] != '\0';
@@ -97,7 +97,7 @@ struct faults {
 };
 
 /* Memory is no property of the event. Of WP_FULL and WP_NOMEM there is no sentence yet. */
-static void take(struct faults *f, enum wp_rc rc, const struct wp_error *inner)
+static void note_fault(struct faults *f, enum wp_rc rc, const struct wp_error *inner)
 {
 	if (rc == WP_OK || (f->rc != WP_OK && rc != WP_NOMEM))
 		return;
@@ -106,11 +106,12 @@ static void take(struct faults *f, enum wp_rc rc, const struct wp_error *inner)
 		(void)wp_error_set(f->error, rc, "%s", inner->text);
 }
 
-static void add_header(struct wp_shape *s, const char *name, struct wp_span value, struct faults *f)
+static void add_text_header(struct wp_shape *s, const char *name, struct wp_span value,
+			    struct faults *f)
 {
 	struct wp_error inner;
 
-	take(f, wp_shape_add_header(s, wp_span_of(name), value, &inner), &inner);
+	note_fault(f, wp_shape_add_header(s, wp_span_of(name), value, &inner), &inner);
 }
 
 /* In the form that outbox.headers.format says; what has not that form stays as Postgres prints it. */
@@ -120,14 +121,14 @@ static void add_written(struct wp_shape *s, struct wp_span name, const struct wp
 	const struct wp_outbox_options *o = s->options;
 	struct wp_error inner;
 
-	take(f, wp_shape_add_header(s, name, text, &inner), &inner);
+	note_fault(f, wp_shape_add_header(s, name, text, &inner), &inner);
 	/* Most often: of all rendered ones the one that is none. */
 	if (wp_shape_is_text(o->headers_format) && o->types == WP_RENDERING_POSTGRES)
 		return;
-	take(f,
-	     wp_shape_write(s, &s->headers[s->header_count - 1].value, o->headers_format,
-			    WP_FOR_HEADER, type, text, &inner),
-	     &inner);
+	note_fault(f,
+		   wp_shape_write(s, &s->headers[s->header_count - 1].value, o->headers_format,
+				  WP_FOR_HEADER, type, text, &inner),
+		   &inner);
 }
 
 /* Debezium: io.debezium.transforms... adds them before all others since 3.x. */
@@ -148,7 +149,7 @@ static void add_context(struct wp_shape *s, struct faults *f)
 		add_written(s, wp_span_of(headers[i].name), &text, wp_span_of(headers[i].value), f);
 }
 
-static void add_standard(struct wp_shape *s, const struct wp_event *event, struct faults *f)
+static void add_standard_headers(struct wp_shape *s, const struct wp_event *event, struct faults *f)
 {
 	const struct wp_outbox_options *options = s->options;
 
@@ -157,20 +158,20 @@ static void add_standard(struct wp_shape *s, const struct wp_event *event, struc
 	if (s->standard_headers & WP_HEADER_TYPE && options->column_type[0] != '\0')
 		add_written(s, wp_span_of("type"), event->type_type, event->type, f);
 	if (s->standard_headers & WP_HEADER_POSITION)
-		add_header(s, WP_OUR_HEADERS "position",
-			   wp_span_of(wp_position_text(&event->position, s->position)), f);
+		add_text_header(s, WP_OUR_HEADERS "position",
+				wp_span_of(wp_position_text(&event->position, s->position)), f);
 	if (options->headers_source[0] != '\0')
-		add_header(s, WP_OUR_HEADERS "source", wp_span_of(options->headers_source), f);
+		add_text_header(s, WP_OUR_HEADERS "source", wp_span_of(options->headers_source), f);
 	/* Whatever headers.standard says: a consumer that must not act twice has nothing else. */
 	if (!wp_span_is_null(event->reissued))
-		add_header(s, WP_OUR_HEADERS "reissued", event->reissued, f);
+		add_text_header(s, WP_OUR_HEADERS "reissued", event->reissued, f);
 }
 
 /*
  * Room for all names out of JSON and properties, with a NUL behind each, and for what is
  * unescaped of them: it must not move. A name has a quote or a separator beside it.
  */
-static enum wp_rc make_room(struct wp_shape *s, const struct wp_event *event)
+static enum wp_rc reserve_names(struct wp_shape *s, const struct wp_event *event)
 {
 	size_t size = event->properties.size + event->json_headers.size;
 
@@ -190,7 +191,7 @@ static enum wp_rc add_named(struct wp_shape *s, struct wp_span name, struct wp_s
 		return wp_error_set(error, WP_DATA,
 				    "a header has an empty name: correct the outbox.headers.json "
 				    "or outbox.headers.properties column");
-	if (is_ours(s, name))
+	if (is_reserved_header(s, name))
 		return WP_OK;
 	if (s->header_count >= WP_RECORD_HEADERS_MAX)
 		return wp_shape_too_many(error);
@@ -201,7 +202,7 @@ static enum wp_rc add_named(struct wp_shape *s, struct wp_span name, struct wp_s
 }
 
 /* NULL: none of these, from `first` on, has the name. */
-static struct wp_header *find_header(struct wp_shape *s, size_t first, struct wp_span name)
+static struct wp_header *find_added_header(struct wp_shape *s, size_t first, struct wp_span name)
 {
 	for (size_t i = first; i < s->header_count; i++) {
 		if (wp_span_equal(s->headers[i].name, name))
@@ -214,7 +215,7 @@ static struct wp_header *find_header(struct wp_shape *s, size_t first, struct wp
 static enum wp_rc add_property(struct wp_shape *s, size_t first,
 			       const struct wp_java_property *property, struct wp_error *error)
 {
-	struct wp_header *same = find_header(s, first, property->name);
+	struct wp_header *same = find_added_header(s, first, property->name);
 
 	if (same == NULL)
 		return add_named(s, property->name, property->value, error);
@@ -248,14 +249,14 @@ static void add_properties(struct wp_shape *s, struct wp_span text, struct fault
 		if (rc == WP_OK && wp_span_is_null(property.name))
 			return;
 		if (rc == WP_OK)
-			take(f, add_property(s, first, &property, &inner), &inner);
+			note_fault(f, add_property(s, first, &property, &inner), &inner);
 	}
 	if (rc == WP_DATA)
 		rc = refuse_properties(&walk, &inner);
-	take(f, rc, &inner);
+	note_fault(f, rc, &inner);
 }
 
-static void add_json(struct wp_shape *s, struct wp_span text, struct faults *f)
+static void add_json_headers(struct wp_shape *s, struct wp_span text, struct faults *f)
 {
 	struct wp_json_headers walk;
 	struct wp_json_header header = { 0 };
@@ -263,7 +264,7 @@ static void add_json(struct wp_shape *s, struct wp_span text, struct faults *f)
 	enum wp_rc rc = wp_json_headers_init(&walk, text, &s->names, &inner);
 
 	if (rc != WP_OK) {
-		take(f, rc, &inner);
+		note_fault(f, rc, &inner);
 		return;
 	}
 	do {
@@ -272,19 +273,20 @@ static void add_json(struct wp_shape *s, struct wp_span text, struct faults *f)
 			return;
 		if (rc == WP_OK)
 			rc = add_named(s, header.name, header.value, &inner);
-		take(f, rc, &inner);
+		note_fault(f, rc, &inner);
 	} while (rc != WP_NOMEM);
 }
 
 /* Configured, or named by the application's data as well. */
-static void add_fields(struct wp_shape *s, const struct wp_event *event, struct faults *f)
+static void add_configured_headers(struct wp_shape *s, const struct wp_event *event,
+				   struct faults *f)
 {
 	size_t count = event->headers.count;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct wp_event_field *field = &event->headers.items[i];
 		bool by_data = i >= count - event->data_headers;
-		if (!by_data || !is_ours(s, field->name))
+		if (!by_data || !is_reserved_header(s, field->name))
 			add_written(s, field->name, field->type, field->value, f);
 	}
 }
@@ -302,7 +304,7 @@ static void add_part(struct wp_shape *s, enum wp_shape_part part,
 	add(s, text, &own);
 	if (own.rc != WP_OK)
 		s->failed |= part;
-	take(all, own.rc, &error);
+	note_fault(all, own.rc, &error);
 }
 
 enum wp_rc wp_shape_headers(struct wp_shape *s, const struct wp_event *event,
@@ -311,14 +313,14 @@ enum wp_rc wp_shape_headers(struct wp_shape *s, const struct wp_event *event,
 	struct faults f = { .rc = WP_OK, .error = error };
 
 	s->header_count = 0;
-	enum wp_rc rc = make_room(s, event);
+	enum wp_rc rc = reserve_names(s, event);
 	if (rc != WP_OK)
 		return rc;
 	if (s->options->debezium_context_headers)
 		add_context(s, &f);
 	add_part(s, WP_PART_PROPERTIES, add_properties, event->properties, &f);
-	add_standard(s, event, &f);
-	add_fields(s, event, &f);
-	add_part(s, WP_PART_JSON_HEADERS, add_json, event->json_headers, &f);
+	add_standard_headers(s, event, &f);
+	add_configured_headers(s, event, &f);
+	add_part(s, WP_PART_JSON_HEADERS, add_json_headers, event->json_headers, &f);
 	return f.rc;
 }

@@ -112,7 +112,7 @@ const struct wp_subject *wp_shape_awaited(const struct wp_shape *s)
 
 /* -- the name ------------------------------------------------------------------ */
 
-static enum wp_rc write_name(struct wp_shape *s, struct wp_span topic, struct wp_span type)
+static enum wp_rc write_subject_name(struct wp_shape *s, struct wp_span topic, struct wp_span type)
 {
 	struct record_name name = record_name_of(s->options);
 	struct wp_buffer *into = &s->subject;
@@ -132,8 +132,8 @@ static enum wp_rc write_name(struct wp_shape *s, struct wp_span topic, struct wp
 	return rc == WP_OK ? wp_buffer_append_text(into, name.after) : rc;
 }
 
-static enum wp_rc find(struct wp_shape *s, struct wp_span name, uint32_t version,
-		       const struct wp_subject **ret, struct wp_error *error)
+static enum wp_rc find_subject(struct wp_shape *s, struct wp_span name, uint32_t version,
+			       const struct wp_subject **ret, struct wp_error *error)
 {
 	if (s->subjects == NULL)
 		return wp_error_set(error, WP_CONFIG,
@@ -145,8 +145,8 @@ enum wp_rc wp_shape_find_subject(struct wp_shape *s, struct wp_span topic, struc
 				 const struct wp_subject **ret, struct wp_error *error)
 {
 	if ((wants_topic(s) && wp_span_is_null(topic)) || (wants_type(s) && wp_span_is_null(type)))
-		return find(s, wp_span_of(""), 0, ret, error);
-	enum wp_rc rc = write_name(s, topic, type);
+		return find_subject(s, wp_span_of(""), 0, ret, error);
+	enum wp_rc rc = write_subject_name(s, topic, type);
 	if (rc == WP_FULL)
 		return wp_error_set(error, WP_DATA,
 				    "the name of its subject is longer than %d bytes",
@@ -154,7 +154,7 @@ enum wp_rc wp_shape_find_subject(struct wp_shape *s, struct wp_span topic, struc
 	if (rc != WP_OK)
 		return wp_error_set(error, rc, "out of memory for the name of a subject");
 	struct wp_span name = wp_buffer_span(&s->subject);
-	return find(s, name, wp_schema_version_find(s->versions, name).number, ret, error);
+	return find_subject(s, name, wp_schema_version_find(s->versions, name).number, ret, error);
 }
 
 /* -- the frame ----------------------------------------------------------------- */

@@ -95,7 +95,7 @@ static enum wp_rc read_payload(struct wp_shape *s, struct payload *p, struct wp_
 /* -- what it must be ------------------------------------------------------------ */
 
 /* Java's trim(): all up to the space. */
-static bool is_blank(struct wp_span text)
+static bool is_blank_text(struct wp_span text)
 {
 	for (size_t i = 0; i < text.size; i++) {
 		if (text.data[i] > ' ')
@@ -107,7 +107,7 @@ static bool is_blank(struct wp_span text)
 static bool is_tombstone(const struct wp_shape *s, const struct payload *p)
 {
 	return s->options->payload_empty == WP_PAYLOAD_EMPTY_TOMBSTONE &&
-	       (wp_span_is_null(p->bytes) || (!p->is_bytes && is_blank(p->bytes)));
+	       (wp_span_is_null(p->bytes) || (!p->is_bytes && is_blank_text(p->bytes)));
 }
 
 static enum wp_rc check_json(struct wp_span text, struct wp_error *error)
@@ -395,8 +395,8 @@ static enum wp_rc write_raw(struct wp_shape *s, const struct payload *p, struct 
 	return rc;
 }
 
-static enum wp_rc write_value(struct wp_shape *s, const struct payload *p, struct wp_record *record,
-			      struct wp_error *error)
+static enum wp_rc write_payload(struct wp_shape *s, const struct payload *p,
+				struct wp_record *record, struct wp_error *error)
 {
 	enum wp_rc rc;
 
@@ -426,7 +426,7 @@ enum wp_rc wp_shape_value(struct wp_shape *s, const struct wp_event *event,
 	if (rc == WP_OK && record->header_count > WP_RECORD_HEADERS_MAX)
 		rc = wp_error_set(error, WP_DATA, "it has too many headers");
 	if (rc == WP_OK)
-		rc = write_value(s, &p, record, error);
+		rc = write_payload(s, &p, record, error);
 	if (rc != WP_OK)
 		record->value = p.bytes;
 	return rc;

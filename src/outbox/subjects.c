@@ -28,8 +28,8 @@ void wp_subjects_release(struct wp_subjects *s)
 	*s = (struct wp_subjects){ 0 };
 }
 
-static struct wp_subject *look_up(const struct wp_subjects *s, const char *url, struct wp_span name,
-				  uint32_t version, uint64_t hash)
+static struct wp_subject *subject_in_bucket(const struct wp_subjects *s, const char *url,
+					    struct wp_span name, uint32_t version, uint64_t hash)
 {
 	struct wp_subject *one =
 		s->bucket_count > 0 ? s->buckets[hash & (s->bucket_count - 1)] : NULL;
@@ -41,7 +41,7 @@ static struct wp_subject *look_up(const struct wp_subjects *s, const char *url, 
 }
 
 /* Twice as many, so that there are never more subjects than buckets. */
-static enum wp_rc grow(struct wp_subjects *s)
+static enum wp_rc grow_buckets(struct wp_subjects *s)
 {
 	size_t count = s->bucket_count == 0 ? BUCKETS_FIRST : 2 * s->bucket_count;
 	struct wp_subject **buckets = calloc(count, sizeof(*buckets));
@@ -63,12 +63,12 @@ static enum wp_rc grow(struct wp_subjects *s)
 	return WP_OK;
 }
 
-static struct wp_subject *add(struct wp_subjects *s, const char *url, struct wp_span name,
-			      uint32_t version, uint64_t hash)
+static struct wp_subject *insert_subject(struct wp_subjects *s, const char *url,
+					 struct wp_span name, uint32_t version, uint64_t hash)
 {
 	size_t url_size = strlen(url) + 1;
 
-	if (s->count == s->bucket_count && grow(s) != WP_OK)
+	if (s->count == s->bucket_count && grow_buckets(s) != WP_OK)
 		return NULL;
 	struct wp_subject *one = calloc(1, sizeof(*one) + url_size + name.size + 1);
 	if (one == NULL)
@@ -89,8 +89,8 @@ static struct wp_subject *add(struct wp_subjects *s, const char *url, struct wp_
 	return one;
 }
 
-static enum wp_rc ask(struct wp_subjects *s, struct wp_subject *one,
-		      const struct wp_registry_options *options)
+static enum wp_rc ask_registry(struct wp_subjects *s, struct wp_subject *one,
+			       const struct wp_registry_options *options)
 {
 	one->is_asked = true;
 	enum wp_rc rc = s->ask(s->arg, one, options);
@@ -99,8 +99,8 @@ static enum wp_rc ask(struct wp_subjects *s, struct wp_subject *one,
 	return rc;
 }
 
-static enum wp_rc say_unknown(const struct wp_subjects *s, const struct wp_subject *one,
-			      struct wp_error *error)
+static enum wp_rc say_subject_unknown(const struct wp_subjects *s, const struct wp_subject *one,
+				      struct wp_error *error)
 {
 	enum wp_rc rc = s->patience == WP_SUBJECTS_WAIT ? WP_AGAIN
 			: one->is_refused		? WP_CONFIG
@@ -117,7 +117,7 @@ enum wp_rc wp_subjects_find(struct wp_subjects *s, const struct wp_registry_opti
 			    struct wp_error *error)
 {
 	uint64_t hash = wp_hash(WP_HASH_BEGIN, name);
-	struct wp_subject *one = look_up(s, options->url, name, version, hash);
+	struct wp_subject *one = subject_in_bucket(s, options->url, name, version, hash);
 	struct wp_excerpt shown;
 
 	if (one == NULL && s->count == WP_SUBJECTS_MAX)
@@ -127,17 +127,17 @@ enum wp_rc wp_subjects_find(struct wp_subjects *s, const struct wp_registry_opti
 			"many subjects need more than one relay",
 			wp_excerpt(&shown, name), WP_SUBJECTS_MAX);
 	if (one == NULL)
-		one = add(s, options->url, name, version, hash);
+		one = insert_subject(s, options->url, name, version, hash);
 	if (one == NULL)
 		return wp_error_set(error, WP_NOMEM, "out of memory for a subject");
 	enum wp_rc rc = WP_OK;
 	if (!one->is_asked && s->now_ms >= one->due_ms)
-		rc = ask(s, one, options);
+		rc = ask_registry(s, one, options);
 	*ret = one;
 	if (one->is_known)
 		return WP_OK; /* what cannot be asked for again now can be later */
 	return rc == WP_NOMEM ? wp_error_set(error, rc, "out of memory for a subject")
-			      : say_unknown(s, one, error);
+			      : say_subject_unknown(s, one, error);
 }
 
 void wp_subjects_answer(struct wp_subjects *s, struct wp_subject *subject,

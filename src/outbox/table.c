@@ -11,19 +11,19 @@
 
 #define COLUMNS_SHOWN_SIZE 512 /* of the list in a sentence */
 
-static void copy_name(char to[WP_NAME_SIZE], const char *from)
+static void cut_name(char to[WP_NAME_SIZE], const char *from)
 {
 	(void)snprintf(to, WP_NAME_SIZE, "%s", from); /* cut: it is for messages only */
 }
 
 /* Both are NUL-terminated. */
-static void name_table(struct wp_span schema, struct wp_span table,
-		       char text[WP_TABLE_NAME_TEXT_SIZE])
+static void write_table_text(struct wp_span schema, struct wp_span table,
+			     char text[WP_TABLE_NAME_TEXT_SIZE])
 {
 	struct wp_table_name name;
 
-	copy_name(name.schema, (const char *)schema.data);
-	copy_name(name.name, (const char *)table.data);
+	cut_name(name.schema, (const char *)schema.data);
+	cut_name(name.name, (const char *)table.data);
 	(void)wp_table_name_text(&name, text, WP_TABLE_NAME_TEXT_SIZE);
 }
 
@@ -56,8 +56,9 @@ static bool is_news(const struct lookup *l, const struct wp_column *column)
 }
 
 /* Without a missing column an event may still be set aside; not without knowing its types. */
-static void complain(struct lookup *l, enum wp_mapping_fault_kind kind, const char *column,
-		     const char *option, const struct wp_column *found)
+static void note_mapping_fault(struct lookup *l, enum wp_mapping_fault_kind kind,
+			       const char *column, const char *option,
+			       const struct wp_column *found)
 {
 	enum wp_mapping_fault_kind known = l->fault.kind;
 
@@ -69,7 +70,7 @@ static void complain(struct lookup *l, enum wp_mapping_fault_kind kind, const ch
 		.option = option,
 		.type_oid = found == NULL ? 0 : found->type_oid,
 	};
-	copy_name(l->fault.column, column);
+	cut_name(l->fault.column, column);
 }
 
 /* "a, b, c" or, if there are too many, "a, b and 70 more". */
@@ -91,7 +92,8 @@ static void list_columns(const struct wp_relation *relation, char text[COLUMNS_S
 	}
 }
 
-static enum wp_rc say_missing(const struct lookup *l, const char *table, struct wp_error *error)
+static enum wp_rc say_column_missing(const struct lookup *l, const char *table,
+				     struct wp_error *error)
 {
 	char columns[COLUMNS_SHOWN_SIZE];
 	struct wp_excerpt name;
@@ -209,8 +211,8 @@ static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp
  * be the one it has in the catalog. The modifier only under a domain, which the log does not
  * tell: a column's own is in the log, as of the row.
  */
-static void add_facts(const struct lookup *l, const struct wp_column *column,
-		      struct wp_column_type *type)
+static void add_catalog_facts(const struct lookup *l, const struct wp_column *column,
+			      struct wp_column_type *type)
 {
 	const struct wp_column_facts *facts = l->setup->facts;
 
@@ -253,8 +255,8 @@ static bool has_standard(uint32_t oid, const struct wp_column_type *type,
  * The constant that the column has for a DEFAULT, in place of its NULL: a Struct of Kafka Connect
  * gives the default of a field that is null (Struct.get()).
  */
-static void add_standard(const struct lookup *l, const struct wp_column *column,
-			 struct wp_mapped *mapped)
+static void add_column_default(const struct lookup *l, const struct wp_column *column,
+			       struct wp_mapped *mapped)
 {
 	const struct wp_column_facts *facts = l->setup->facts;
 
@@ -296,7 +298,8 @@ static bool is_member(const struct lookup *l, const struct wp_mapped *mapped)
 }
 
 /* The relation's column; of a member that which has it. */
-static const struct wp_column *column_of(const struct lookup *l, const struct wp_mapped *mapped)
+static const struct wp_column *relation_column_of(const struct lookup *l,
+						  const struct wp_mapped *mapped)
 {
 	size_t index = mapped->index;
 
@@ -320,7 +323,8 @@ static struct wp_mapped look_up_member(struct lookup *l, const struct wp_member_
 		.type = wp_relations_type(l->setup->types, found->type_oid),
 	};
 	if (!may_be_json(member.type))
-		complain(l, WP_COLUMN_NOT_JSON, (const char *)found->name.data, option, found);
+		note_mapping_fault(l, WP_COLUMN_NOT_JSON, (const char *)found->name.data, option,
+				   found);
 	return (struct wp_mapped){
 		.index = wp_members_add(l->members, &member),
 		.type = {
@@ -332,7 +336,7 @@ static struct wp_mapped look_up_member(struct lookup *l, const struct wp_member_
 	};
 }
 
-static struct wp_mapped look_up(struct lookup *l, const char *column, const char *option)
+static struct wp_mapped look_up_column(struct lookup *l, const char *column, const char *option)
 {
 	struct wp_member_path path;
 
@@ -353,21 +357,21 @@ static struct wp_mapped look_up(struct lookup *l, const char *column, const char
 			.is_optional = !found->is_key,
 		},
 	};
-	add_facts(l, found, &mapped.type);
+	add_catalog_facts(l, found, &mapped.type);
 	if (l->setup->transfer == WP_TRANSFER_BINARY &&
 	    !wp_type_is_read_in_binary(mapped.type.type, mapped.type.element))
-		complain(l, WP_COLUMN_NOT_BINARY, column, option, found);
+		note_mapping_fault(l, WP_COLUMN_NOT_BINARY, column, option, found);
 	return mapped;
 }
 
 /* Says so when it may not be. */
-static bool is_missing(struct lookup *l, const struct wp_mapped *mapped, const char *column,
-		       const char *option, bool is_further)
+static bool is_column_missing(struct lookup *l, const struct wp_mapped *mapped, const char *column,
+			      const char *option, bool is_further)
 {
 	if (mapped->index != WP_NO_COLUMN)
 		return false;
 	if (!is_further || l->options->columns_missing == WP_MISSING_ERROR)
-		complain(l, WP_COLUMN_MISSING, column, option, NULL);
+		note_mapping_fault(l, WP_COLUMN_MISSING, column, option, NULL);
 	return true;
 }
 
@@ -377,7 +381,7 @@ static bool is_time(enum wp_type type)
 	       type == WP_TYPE_INT8;
 }
 
-static bool is_number(enum wp_type type)
+static bool is_integer_type(enum wp_type type)
 {
 	return type == WP_TYPE_INT2 || type == WP_TYPE_INT4 || type == WP_TYPE_INT8;
 }
@@ -407,14 +411,14 @@ static bool lacks_modifier(const struct lookup *l, const struct wp_column_type *
 static void check_rendered(struct lookup *l, const struct wp_mapped *mapped, const char *column,
 			   const char *option)
 {
-	const struct wp_column *found = column_of(l, mapped);
+	const struct wp_column *found = relation_column_of(l, mapped);
 
 	if (l->options->types != WP_RENDERING_DEBEZIUM || is_member(l, mapped))
 		return;
 	if (!wp_render_knows(&mapped->type))
-		complain(l, WP_COLUMN_NOT_RENDERED, column, option, found);
+		note_mapping_fault(l, WP_COLUMN_NOT_RENDERED, column, option, found);
 	else if (lacks_modifier(l, &mapped->type, found))
-		complain(l, WP_COLUMN_NO_MODIFIER, column, option, found);
+		note_mapping_fault(l, WP_COLUMN_NO_MODIFIER, column, option, found);
 }
 
 static void mean_member(struct lookup *l, const struct wp_mapped *mapped, enum wp_role role)
@@ -432,25 +436,25 @@ static struct wp_mapped look_up_role(struct lookup *l, enum wp_role role)
 
 	if (column[0] == '\0')
 		return no_column();
-	struct wp_mapped mapped = look_up(l, column, option);
-	if (is_missing(l, &mapped, column, option, wp_role_is_further(role)))
+	struct wp_mapped mapped = look_up_column(l, column, option);
+	if (is_column_missing(l, &mapped, column, option, wp_role_is_further(role)))
 		return mapped;
-	const struct wp_column *found = column_of(l, &mapped);
+	const struct wp_column *found = relation_column_of(l, &mapped);
 	if ((role == WP_ROLE_TIMESTAMP || role == WP_ROLE_EXPIRES) && !is_time(mapped.type.type))
-		complain(l, WP_COLUMN_NOT_A_TIME, column, option, found);
+		note_mapping_fault(l, WP_COLUMN_NOT_A_TIME, column, option, found);
 	if ((role == WP_ROLE_PARTITION || role == WP_ROLE_SCHEMA_VERSION) &&
-	    !is_number(mapped.type.type))
-		complain(l, WP_COLUMN_NOT_A_NUMBER, column, option, found);
+	    !is_integer_type(mapped.type.type))
+		note_mapping_fault(l, WP_COLUMN_NOT_A_NUMBER, column, option, found);
 	if (is_rendered(role))
 		check_rendered(l, &mapped, column, option);
 	if (is_member(l, &mapped))
 		mean_member(l, &mapped, role);
 	else if (role == WP_ROLE_KEY || role == WP_ROLE_PAYLOAD)
-		add_standard(l, found, &mapped);
+		add_column_default(l, found, &mapped);
 	return mapped;
 }
 
-static struct wp_span copy_text(char **room, const char *text)
+static struct wp_span copy_with_nul(char **room, const char *text)
 {
 	size_t size = strlen(text);
 	char *copy = memcpy(*room, text, size + 1);
@@ -476,20 +480,21 @@ static void map_list(struct wp_mapping *m, enum wp_list list, const struct wp_co
 	for (size_t i = 0; i < columns->count; i++) {
 		const struct wp_listed_column *item = &columns->items[i];
 		bool is_origin = wp_origin_variable(item->column) != WP_ORIGIN_NONE;
-		struct wp_mapped mapped =
-			is_origin ? origin_of(m, item->column) : look_up(l, item->column, option);
+		struct wp_mapped mapped = is_origin ? origin_of(m, item->column)
+						    : look_up_column(l, item->column, option);
 
 		if (!is_origin &&
-		    is_missing(l, &mapped, item->column, option, list != WP_LIST_EXTENSIONS) &&
+		    is_column_missing(l, &mapped, item->column, option,
+				      list != WP_LIST_EXTENSIONS) &&
 		    l->options->columns_missing == WP_MISSING_IGNORE)
 			continue;
 		if (mapped.index != WP_NO_COLUMN && list != WP_LIST_EXTENSIONS) {
 			check_rendered(l, &mapped, item->column, option);
 			if (!is_member(l, &mapped))
-				add_standard(l, column_of(l, &mapped), &mapped);
+				add_column_default(l, relation_column_of(l, &mapped), &mapped);
 		}
 		*(*at)++ = (struct wp_mapped_field){
-			.name = copy_text(room, item->name),
+			.name = copy_with_nul(room, item->name),
 			.column = mapped,
 		};
 		m->list_counts[list]++;
@@ -545,7 +550,7 @@ static struct wp_mapping *new_mapping(const struct lookup *l,
 	const struct wp_origin *origin = &l->setup->origin;
 	char outbox[WP_TABLE_NAME_TEXT_SIZE] = "";
 	if (wp_table_is_pattern(l->options->table) && !wp_span_is_null(origin->table))
-		name_table(origin->schema, origin->table, outbox);
+		write_table_text(origin->schema, origin->table, outbox);
 	size_t texts = strlen(table) + l->relation->schema.size + l->relation->name.size +
 		       origin->schema.size + origin->table.size + strlen(outbox) + 6;
 
@@ -561,15 +566,15 @@ static struct wp_mapping *new_mapping(const struct lookup *l,
 	m->options = l->options;
 	m->column_count = l->relation->column_count;
 	m->transfer = l->setup->transfer;
-	m->table = (const char *)copy_text(&room, table).data;
-	m->schema = copy_text(&room, (const char *)l->relation->schema.data);
-	m->name = copy_text(&room, (const char *)l->relation->name.data);
+	m->table = (const char *)copy_with_nul(&room, table).data;
+	m->schema = copy_with_nul(&room, (const char *)l->relation->schema.data);
+	m->name = copy_with_nul(&room, (const char *)l->relation->name.data);
 	if (!wp_span_is_null(origin->table)) {
-		m->origin.schema = copy_text(&room, (const char *)origin->schema.data);
-		m->origin.table = copy_text(&room, (const char *)origin->table.data);
+		m->origin.schema = copy_with_nul(&room, (const char *)origin->schema.data);
+		m->origin.table = copy_with_nul(&room, (const char *)origin->table.data);
 	}
 	if (outbox[0] != '\0')
-		m->outbox = (const char *)copy_text(&room, outbox).data;
+		m->outbox = (const char *)copy_with_nul(&room, outbox).data;
 	*ret_room = room;
 	return m;
 }
@@ -586,8 +591,8 @@ static enum wp_rc keep_missing(struct wp_mapping *m, const struct wp_error *miss
 }
 
 /* What the lookup found wrong, as the caller wants it. */
-static enum wp_rc judge(struct wp_mapping *m, const struct lookup *l, enum wp_columns columns,
-			struct wp_error *error)
+static enum wp_rc judge_mapping(struct wp_mapping *m, const struct lookup *l,
+				enum wp_columns columns, struct wp_error *error)
 {
 	struct wp_error missing;
 
@@ -596,12 +601,12 @@ static enum wp_rc judge(struct wp_mapping *m, const struct lookup *l, enum wp_co
 	if (l->fault.kind != WP_COLUMN_MISSING)
 		return say_unfit(l, m->table, error);
 	if (columns == WP_COLUMNS_ALL)
-		return say_missing(l, m->table, error);
-	(void)say_missing(l, m->table, &missing); /* told with each row */
+		return say_column_missing(l, m->table, error);
+	(void)say_column_missing(l, m->table, &missing); /* told with each row */
 	return keep_missing(m, &missing, error);
 }
 
-/* `ret` is the caller's whatever the lookup found; judge() has the last word. */
+/* `ret` is the caller's whatever the lookup found; judge_mapping() has the last word. */
 static enum wp_rc look_all_up(struct lookup *l, struct wp_mapping **ret, struct wp_error *error)
 {
 	struct wp_column_list lists[WP_LIST_COUNT];
@@ -611,7 +616,7 @@ static enum wp_rc look_all_up(struct lookup *l, struct wp_mapping **ret, struct 
 	enum wp_rc rc = parse_lists(l->options, lists, error);
 	if (rc != WP_OK)
 		return rc;
-	name_table(l->relation->schema, l->relation->name, table);
+	write_table_text(l->relation->schema, l->relation->name, table);
 	struct wp_mapping *m = new_mapping(l, lists, table, &room);
 	if (m == NULL)
 		return wp_error_set(error, WP_NOMEM, "out of memory for the columns of table %s",
@@ -648,7 +653,7 @@ enum wp_rc wp_mapping_new(const struct wp_mapping_setup *setup, struct wp_mappin
 
 	enum wp_rc rc = look_all_up(&l, &m, error);
 	if (rc == WP_OK)
-		rc = judge(m, &l, setup->columns, error);
+		rc = judge_mapping(m, &l, setup->columns, error);
 	if (rc == WP_CONFIG && setup->fault != NULL)
 		*setup->fault = l.fault;
 	if (rc != WP_OK) {

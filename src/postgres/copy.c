@@ -62,41 +62,41 @@ struct wp_copy {
 	uint8_t pending[WP_STATUS_SIZE];
 };
 
-static void wake(struct wp_copy *c)
+static void wake_consumer(struct wp_copy *c)
 {
 	c->setup.wake.call(c->setup.wake.arg);
 }
 
-static void stop(struct wp_copy *c)
+static void stop_watchers(struct wp_copy *c)
 {
 	ev_io_stop(c->loop, &c->readable);
 	ev_io_stop(c->loop, &c->writable);
 	ev_io_stop(c->loop, &c->pause);
 }
 
-static void settle(struct wp_copy *c, enum wp_copy_state state)
+static void end_copy(struct wp_copy *c, enum wp_copy_state state)
 {
-	stop(c);
+	stop_watchers(c);
 	c->state = state;
-	wake(c);
+	wake_consumer(c);
 }
 
-static bool is_over(const struct wp_copy *c)
+static bool is_copy_over(const struct wp_copy *c)
 {
 	return c->state == WP_COPY_FINISHED || c->state == WP_COPY_FAILED;
 }
 
 /* Once readable it is left alone until next() has read: the watcher is level-triggered. */
-static void watch(struct wp_copy *c)
+static void watch_socket(struct wp_copy *c)
 {
 	bool wanted = c->state != WP_COPY_RUNNING || (c->reading == WP_READING_ON && !c->rests);
-	if (wanted && !c->may_read && !c->lost && !is_over(c))
+	if (wanted && !c->may_read && !c->lost && !is_copy_over(c))
 		ev_io_start(c->loop, &c->readable);
 	else
 		ev_io_stop(c->loop, &c->readable);
 }
 
-static const char *field(const PGresult *result, int code)
+static const char *error_field(const PGresult *result, int code)
 {
 	const char *text = PQresultErrorField(result, code);
 	return text ? text : "";
@@ -107,11 +107,11 @@ static bool is_reissue(const struct wp_copy *c, const char *said)
 	return c->setup.reissue && wp_publication_is_reissue(said);
 }
 
-static void on_notice(void *arg, const PGresult *notice)
+static void on_copy_notice(void *arg, const PGresult *notice)
 {
 	struct wp_copy *c = arg;
 	(void)snprintf(c->last_notice, sizeof(c->last_notice), "%s",
-		       field(notice, PG_DIAG_MESSAGE_PRIMARY));
+		       error_field(notice, PG_DIAG_MESSAGE_PRIMARY));
 	/* Of two that are skipped the configured one is told of first, being named first. */
 	if (wp_publication_was_skipped(notice) && !c->skipped) {
 		c->skipped = true;
@@ -122,10 +122,10 @@ static void on_notice(void *arg, const PGresult *notice)
 
 /* ---- the end ---- */
 
-static void fail(struct wp_copy *c, const struct wp_source_failure *failure)
+static void fail_copy(struct wp_copy *c, const struct wp_source_failure *failure)
 {
 	c->failure = *failure;
-	settle(c, WP_COPY_FAILED);
+	end_copy(c, WP_COPY_FAILED);
 }
 
 static void fail_without_publication(struct wp_copy *c, const char *sqlstate, const char *said)
@@ -141,7 +141,7 @@ static void fail_without_publication(struct wp_copy *c, const char *sqlstate, co
 		"created after the slot: create it where walpost check reports it "
 		"missing. " WP_SLOT_REPLACE,
 		name, said);
-	fail(c, &f);
+	fail_copy(c, &f);
 }
 
 /* Nothing is lost: the next stream begins at the same place, and leaves it out. */
@@ -153,7 +153,7 @@ static void fail_without_reissue(struct wp_copy *c, const char *sqlstate)
 			   "publication \"" WP_REISSUE_PUBLICATION "\" does not exist at this "
 			   "position of the WAL: reconnecting without it; it is read again from "
 			   "the present on, if it exists");
-	fail(c, &f);
+	fail_copy(c, &f);
 }
 
 /* Dropped since its position was read: before the copy the code of a missing publication means that. */
@@ -162,7 +162,7 @@ static void fail_without_slot(struct wp_copy *c, const char *sqlstate)
 	struct wp_source_failure f = { .reaction = WP_REACT_STOP_HUMAN };
 	(void)snprintf(f.sqlstate, sizeof(f.sqlstate), "%s", sqlstate);
 	(void)wp_error_set(&f.error, WP_CONFIG, WP_SLOT_MISSING, c->setup.slot);
-	fail(c, &f);
+	fail_copy(c, &f);
 }
 
 static void fail_unheard(struct wp_copy *c)
@@ -172,7 +172,7 @@ static void fail_unheard(struct wp_copy *c)
 			   "slot %.64s is not in use by this stream any more, and the server has "
 			   "not said why",
 			   c->setup.slot);
-	fail(c, &f);
+	fail_copy(c, &f);
 }
 
 static void fail_skipped(struct wp_copy *c)
@@ -194,21 +194,21 @@ static void fail_lost(struct wp_copy *c)
 			   "crashed or stopped, received nothing from walpost within "
 			   "wal_sender_timeout, or the network failed (%s%s%s)",
 			   said, *c->last_notice ? "; last notice: " : "", c->last_notice);
-	fail(c, &f);
+	fail_copy(c, &f);
 }
 
 /*
  * No string of the server holds more than 1 GB: neither a value's text (54000) nor, in
  * other places, the room that is asked for it (an internal error, never translated).
  */
-static bool is_too_large(const char *sqlstate, const char *said)
+static bool is_row_too_large(const char *sqlstate, const char *said)
 {
 	return !strcmp(sqlstate, "54000") || strstr(said, "invalid memory alloc request size");
 }
 
-static const char *cure_of(const struct wp_copy *c, const char *sqlstate, const char *said)
+static const char *row_size_cure(const struct wp_copy *c, const char *sqlstate, const char *said)
 {
-	if (c->state == WP_COPY_STARTING || !is_too_large(sqlstate, said))
+	if (c->state == WP_COPY_STARTING || !is_row_too_large(sqlstate, said))
 		return "";
 	if (c->setup.transfer == WP_TRANSFER_BINARY)
 		return " (the row is larger than the server can send)";
@@ -218,8 +218,8 @@ static const char *cure_of(const struct wp_copy *c, const char *sqlstate, const 
 
 static void fail_by_server(struct wp_copy *c, const PGresult *result)
 {
-	const char *sqlstate = field(result, PG_DIAG_SQLSTATE);
-	const char *said = field(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *sqlstate = error_field(result, PG_DIAG_SQLSTATE);
+	const char *said = error_field(result, PG_DIAG_MESSAGE_PRIMARY);
 	bool starting = c->state == WP_COPY_STARTING;
 	if (!*sqlstate) {
 		fail_lost(c);
@@ -240,26 +240,26 @@ static void fail_by_server(struct wp_copy *c, const PGresult *result)
 	struct wp_source_failure f = { 0 };
 	f.reaction = wp_postgres_reaction(starting ? WP_PHASE_START : WP_PHASE_COPY, sqlstate);
 	(void)snprintf(f.sqlstate, sizeof(f.sqlstate), "%s", sqlstate);
-	const char *detail = field(result, PG_DIAG_MESSAGE_DETAIL);
-	const char *context = field(result, PG_DIAG_CONTEXT);
+	const char *detail = error_field(result, PG_DIAG_MESSAGE_DETAIL);
+	const char *context = error_field(result, PG_DIAG_CONTEXT);
 	(void)wp_error_set(&f.error, WP_IO, "the server %s: %.300s%s%s%.200s%s%.300s",
 			   starting ? "did not start the stream" : "ended the stream", said,
-			   cure_of(c, sqlstate, said), *detail ? "; " : "", detail,
+			   row_size_cure(c, sqlstate, said), *detail ? "; " : "", detail,
 			   *context ? "; " : "", context);
-	fail(c, &f);
+	fail_copy(c, &f);
 }
 
 /* The stream's end in good order: ours, or a server that shuts down. */
 static void end_well(struct wp_copy *c)
 {
-	settle(c, WP_COPY_FINISHED);
+	end_copy(c, WP_COPY_FINISHED);
 }
 
 /* After the last frame: waits for the result without blocking. */
 static void collect_end(struct wp_copy *c)
 {
 	c->ended = true;
-	while (!is_over(c)) {
+	while (!is_copy_over(c)) {
 		/* PQgetResult() would block only here. */
 		if (PQsocket(c->pg) >= 0 && PQisBusy(c->pg)) {
 			if (c->lost)
@@ -286,8 +286,8 @@ static void collect_end(struct wp_copy *c)
 		}
 		PQclear(result);
 	}
-	if (!is_over(c))
-		watch(c);
+	if (!is_copy_over(c))
+		watch_socket(c);
 }
 
 static size_t waits_in_socket(PGconn *pg)
@@ -376,7 +376,7 @@ static bool sip(struct wp_copy *c)
 }
 
 /* A frame, WP_AGAIN, or WP_IO when there will be none any more. */
-static enum wp_rc take(struct wp_copy *c, char **ret_frame, int *ret_size)
+static enum wp_rc take_copy_data(struct wp_copy *c, char **ret_frame, int *ret_size)
 {
 	int size = PQgetCopyData(c->pg, ret_frame, 1);
 	if (size == 0)
@@ -394,14 +394,14 @@ static enum wp_rc throw_away(struct wp_copy *c)
 	do {
 		char *frame = NULL;
 		int size;
-		rc = take(c, &frame, &size);
+		rc = take_copy_data(c, &frame, &size);
 		PQfreemem(frame);
 	} while (rc == WP_OK && !c->skipped);
 	return rc;
 }
 
 /* What is left in libpq is of no use any more but for the server's last word. */
-static void give_up(struct wp_copy *c)
+static void abandon_copy(struct wp_copy *c)
 {
 	c->lost = true;
 	(void)throw_away(c); /* it ends where the frames do */
@@ -413,12 +413,12 @@ static void give_up(struct wp_copy *c)
 
 /* ---- sending ---- */
 
-static void drain(struct wp_copy *c);
+static void flush_pending(struct wp_copy *c);
 
-static void on_writable(struct ev_loop *loop, ev_io *w, int events)
+static void on_copy_writable(struct ev_loop *loop, ev_io *w, int events)
 {
 	(void)loop, (void)events; /* one watcher, always for writing */
-	drain(w->data);
+	flush_pending(w->data);
 }
 
 /* 1: taken, 0: no room, -1: lost; as libpq's PQputCopyData(). */
@@ -442,12 +442,12 @@ static void take_what_libpq_read(struct wp_copy *c)
 {
 	if (c->state == WP_COPY_RUNNING && c->reading == WP_READING_ON) {
 		c->ripe = true;
-		wake(c);
+		wake_consumer(c);
 	}
 }
 
 /* Nothing new is given to libpq before it got rid of the last: that bounds its buffer. */
-static void drain(struct wp_copy *c)
+static void flush_pending(struct wp_copy *c)
 {
 	for (;;) {
 		int rest = PQflush(c->pg);
@@ -459,7 +459,7 @@ static void drain(struct wp_copy *c)
 		}
 		int taken = rest < 0 ? -1 : put_next(c);
 		if (taken < 0) {
-			give_up(c);
+			abandon_copy(c);
 			return;
 		}
 		if (taken == 0)
@@ -476,15 +476,15 @@ enum wp_rc wp_copy_status(struct wp_copy *c, const struct wp_status *status)
 		return WP_OK;
 	wp_status_write(status, c->pending);
 	c->has_pending = true;
-	drain(c);
-	if (c->reading == WP_READING_OFF && !is_over(c) &&
+	flush_pending(c);
+	if (c->reading == WP_READING_OFF && !is_copy_over(c) &&
 	    wp_socket_tuning_is_stuck(PQsocket(c->pg))) {
 		(void)sip(c);
 		if (c->lost)
-			give_up(c);
+			abandon_copy(c);
 	}
 	/* libpq looks for notices while it writes. */
-	if (c->skipped && !is_over(c))
+	if (c->skipped && !is_copy_over(c))
 		fail_skipped(c);
 	return c->state == WP_COPY_RUNNING ? WP_OK : WP_IO;
 }
@@ -497,16 +497,16 @@ void wp_copy_finish(struct wp_copy *c)
 	c->rests = false;
 	c->may_read = false;
 	if (c->lost) {
-		give_up(c);
+		abandon_copy(c);
 		return;
 	}
-	watch(c);
+	watch_socket(c);
 	if (c->ended) {
 		collect_end(c);
 		return;
 	}
 	c->end_pending = true;
-	drain(c);
+	flush_pending(c);
 }
 
 /* ---- batching of receives ---- */
@@ -518,7 +518,7 @@ static void ripen(struct wp_copy *c, int64_t now_us)
 	c->ripe = true;
 	c->ripened_us = now_us;
 	c->may_read = true; /* the last of what has come */
-	wake(c);
+	wake_consumer(c);
 }
 
 /* The next look at it: when it is ripe, or at the socket before. */
@@ -563,7 +563,7 @@ static void all_taken(struct wp_copy *c)
  * All was taken: what comes now gathers until it is ripe, and the socket is looked at then, not
  * before: to be woken by the first of it would cost as much as to be woken for all.
  */
-static void rest(struct wp_copy *c)
+static void wait_for_batch(struct wp_copy *c)
 {
 	int64_t now_us = wp_clock_us();
 
@@ -593,15 +593,15 @@ enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 	PQfreemem(c->frame);
 	c->frame = NULL;
 	if (!c->ended && !c->skipped)
-		rc = take(c, &c->frame, &size);
+		rc = take_copy_data(c, &c->frame, &size);
 	for (int gulps = 0; rc == WP_AGAIN && c->may_read && !c->ended && !c->skipped; gulps++) {
 		if (gulps == GULPS_MAX) { /* of a huge row that comes faster than we read */
-			wake(c);
+			wake_consumer(c);
 			return WP_AGAIN;
 		}
 		c->sipped = 0; /* all of it was taken */
 		read_socket(c);
-		rc = take(c, &c->frame, &size);
+		rc = take_copy_data(c, &c->frame, &size);
 	}
 	if (c->skipped) {
 		fail_skipped(c);
@@ -609,7 +609,7 @@ enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 	}
 	if (c->ended || rc == WP_IO) {
 		collect_end(c);
-		return is_over(c) ? WP_IO : WP_AGAIN;
+		return is_copy_over(c) ? WP_IO : WP_AGAIN;
 	}
 	if (rc == WP_OK) {
 		one_taken(c, (size_t)size);
@@ -618,8 +618,8 @@ enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 		bool came = c->taken > 0;
 		all_taken(c);
 		if (came && c->reading == WP_READING_ON)
-			rest(c);
-		watch(c);
+			wait_for_batch(c);
+		watch_socket(c);
 	}
 	return rc;
 }
@@ -634,20 +634,20 @@ static void collect_start(struct wp_copy *c)
 		c->ripe = true; /* the first may have come along */
 		wp_receive_batching_init(&c->batching, wp_clock_us());
 		c->tuning = wp_socket_tuning_fit(PQsocket(c->pg));
-		settle(c, WP_COPY_RUNNING);
+		end_copy(c, WP_COPY_RUNNING);
 	} else if (result)
 		fail_by_server(c, result);
 	else
 		fail_lost(c);
 	PQclear(result);
-	watch(c);
+	watch_socket(c);
 }
 
 /* After CopyDone frames are read to their end: only then has the server read all of ours. */
 static void discard(struct wp_copy *c)
 {
 	enum wp_rc rc = c->ended ? WP_IO : throw_away(c);
-	if (c->skipped && !is_over(c))
+	if (c->skipped && !is_copy_over(c))
 		fail_skipped(c);
 	else if (rc == WP_IO)
 		collect_end(c);
@@ -664,11 +664,11 @@ static void hear_last_word(struct wp_copy *c)
 	for (int gulps = 0; more && gulps < GULPS_MAX; gulps++) {
 		read_socket(c);
 		discard(c);
-		more = !is_over(c) && !c->lost && (c->may_read || waits_in_socket(c->pg) > 0);
+		more = !is_copy_over(c) && !c->lost && (c->may_read || waits_in_socket(c->pg) > 0);
 	}
-	if (!is_over(c) && c->lost)
-		give_up(c);
-	if (!is_over(c))
+	if (!is_copy_over(c) && c->lost)
+		abandon_copy(c);
+	if (!is_copy_over(c))
 		fail_unheard(c);
 }
 
@@ -682,15 +682,15 @@ void wp_copy_reading(struct wp_copy *c, enum wp_reading reading)
 		hear_last_word(c);
 		return;
 	}
-	watch(c);
+	watch_socket(c);
 	/* Frames may wait in libpq, which no socket tells. */
 	if (reading == WP_READING_ON) {
 		c->ripe = true;
-		wake(c);
+		wake_consumer(c);
 	}
 }
 
-static void on_readable(struct ev_loop *loop, ev_io *w, int events)
+static void on_copy_readable(struct ev_loop *loop, ev_io *w, int events)
 {
 	(void)loop, (void)events; /* one watcher, always for reading */
 	struct wp_copy *c = w->data;
@@ -703,21 +703,21 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int events)
 		}
 		return;
 	case WP_COPY_FINISHING:
-		while (c->may_read && !is_over(c)) {
+		while (c->may_read && !is_copy_over(c)) {
 			read_socket(c);
 			discard(c);
 		}
 		return;
 	default:
 		ripen(c, wp_clock_us());
-		watch(c);
+		watch_socket(c);
 	}
 }
 
 /* ---- the beginning ---- */
 
 /* The replication grammar knows '' and "" and no backslashes (repl_scanner.l). */
-static enum wp_rc append_quoted(struct wp_buffer *b, char quote, const char *text)
+static enum wp_rc append_replication_quoted(struct wp_buffer *b, char quote, const char *text)
 {
 	enum wp_rc rc = wp_buffer_append_byte(b, (uint8_t)quote);
 	for (; *text && rc == WP_OK; text++) {
@@ -734,7 +734,7 @@ static enum wp_rc write_start(struct wp_buffer *b, const struct wp_copy_setup *s
 	char at[WP_LSN_TEXT_SIZE];
 	struct wp_buffer name;
 	wp_buffer_init(&name, SQL_SIZE_MAX);
-	enum wp_rc rc = append_quoted(&name, '"', setup->publication);
+	enum wp_rc rc = append_replication_quoted(&name, '"', setup->publication);
 	if (rc == WP_OK && setup->reissue)
 		rc = wp_buffer_append_text(&name, ",\"" WP_REISSUE_PUBLICATION "\"");
 	if (rc == WP_OK)
@@ -742,12 +742,12 @@ static enum wp_rc write_start(struct wp_buffer *b, const struct wp_copy_setup *s
 	if (rc == WP_OK)
 		rc = wp_buffer_append_text(b, "START_REPLICATION SLOT ");
 	if (rc == WP_OK)
-		rc = append_quoted(b, '"', setup->slot);
+		rc = append_replication_quoted(b, '"', setup->slot);
 	if (rc == WP_OK)
 		rc = wp_buffer_printf(b, " LOGICAL %s (proto_version '1', publication_names ",
 				      wp_lsn_text(setup->at, at));
 	if (rc == WP_OK)
-		rc = append_quoted(b, '\'', (const char *)name.data);
+		rc = append_replication_quoted(b, '\'', (const char *)name.data);
 	if (rc == WP_OK)
 		rc = wp_buffer_append_text(b, setup->transfer == WP_TRANSFER_BINARY
 						      ? ", messages 'true', binary 'true')"
@@ -791,12 +791,12 @@ enum wp_rc wp_copy_new(struct ev_loop *loop, PGconn *pg, const struct wp_copy_se
 		free(c);
 		return rc;
 	}
-	(void)PQsetNoticeReceiver(pg, on_notice, c);
-	ev_io_init(&c->readable, on_readable, PQsocket(pg), EV_READ);
-	ev_io_init(&c->writable, on_writable, PQsocket(pg), EV_WRITE);
+	(void)PQsetNoticeReceiver(pg, on_copy_notice, c);
+	ev_io_init(&c->readable, on_copy_readable, PQsocket(pg), EV_READ);
+	ev_io_init(&c->writable, on_copy_writable, PQsocket(pg), EV_WRITE);
 	ev_io_init(&c->pause, on_pause, timer, EV_READ);
 	c->readable.data = c->writable.data = c->pause.data = c;
-	watch(c);
+	watch_socket(c);
 	ev_io_start(loop, &c->writable); /* for what PQsendQuery() has left */
 	*ret = c;
 	return WP_OK;
@@ -806,7 +806,7 @@ void wp_copy_free(struct wp_copy *c)
 {
 	if (!c)
 		return;
-	stop(c);
+	stop_watchers(c);
 	wp_connection_log_notices(c->pg);
 	PQfreemem(c->frame);
 	(void)close(c->pause.fd);

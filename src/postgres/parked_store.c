@@ -78,17 +78,17 @@ struct store {
 	struct wp_parked_answer asked;
 };
 
-static struct store *of(struct wp_parked_store *s)
+static struct store *store_of(struct wp_parked_store *s)
 {
 	return (struct store *)s;
 }
 
-static PGconn *pg_of(const struct store *s)
+static PGconn *store_pg(const struct store *s)
 {
 	return wp_async_session_pg(s->session);
 }
 
-static void wake(struct store *s)
+static void wake_parking(struct store *s)
 {
 	const struct wp_error *trouble = wp_async_session_trouble(s->session);
 	s->view.error = *s->end.text ? s->end : *trouble->text ? *trouble : s->waits;
@@ -140,7 +140,7 @@ static const char *session_cure(void *arg, const char *sqlstate)
 }
 
 /* Out of OPENING or READY; only close() and open() lead further. */
-static void end(struct store *s, enum wp_parked_state state, const struct wp_error *error)
+static void end_store(struct store *s, enum wp_parked_state state, const struct wp_error *error)
 {
 	wp_async_session_close(s->session);
 	forget_job(s);
@@ -148,7 +148,7 @@ static void end(struct store *s, enum wp_parked_state state, const struct wp_err
 	s->loading = s->looking = false;
 	s->view.state = state;
 	s->end = *error;
-	wake(s);
+	wake_parking(s);
 }
 
 static void end_fenced(struct store *s)
@@ -163,7 +163,7 @@ static void end_fenced(struct store *s)
 				   "another process uses slot %.64s: it raised the generation in "
 				   "walpost.parking",
 				   s->setup.options->slot);
-	end(s, WP_PARKED_FENCED, &error);
+	end_store(s, WP_PARKED_FENCED, &error);
 }
 
 /* The row's position, as its JSON has it; "": none. */
@@ -192,11 +192,11 @@ static void end_refused(struct store *s, const char *reason)
 		&error, WP_DATA,
 		"the event at %s (%zu bytes) cannot be stored in walpost.parked: %.1500s", position,
 		p->size, reason);
-	end(s, WP_PARKED_REFUSED, &error);
+	end_store(s, WP_PARKED_REFUSED, &error);
 }
 
 /* It would be refused each time: a value that the column does not take, or a limit of the server. */
-static bool is_of_data(const struct wp_source_failure *f)
+static bool is_data_failure(const struct wp_source_failure *f)
 {
 	return !strncmp(f->sqlstate, "22", 2) || !strncmp(f->sqlstate, "54", 2) ||
 	       (!strcmp(f->sqlstate, "XX000") &&
@@ -207,7 +207,7 @@ static bool session_failed(void *arg, const struct wp_source_failure *f)
 {
 	struct store *s = arg;
 	enum job job = s->job;
-	bool of_data = is_of_data(f);
+	bool of_data = is_data_failure(f);
 	bool divided = false;
 	if (of_data && job == JOB_PUT)
 		divided = wp_parked_puts_divide(&s->puts);
@@ -297,7 +297,7 @@ static enum wp_rc loaded(struct store *s, const PGresult *result, struct wp_erro
 	return WP_OK;
 }
 
-static enum wp_rc looked(struct store *s, const PGresult *result, struct wp_error *error)
+static enum wp_rc take_look_answer(struct store *s, const PGresult *result, struct wp_error *error)
 {
 	enum wp_rc rc = wp_parked_look_answer(result, &s->asked, error);
 	if (rc != WP_OK)
@@ -329,7 +329,7 @@ static bool tells_of_fence(const struct store *s, const PGresult *result)
 	return false;
 }
 
-static enum wp_rc take_answer(struct store *s, const PGresult *result, struct wp_error *error)
+static enum wp_rc take_job_answer(struct store *s, const PGresult *result, struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
 	switch (s->job) {
@@ -355,7 +355,7 @@ static enum wp_rc take_answer(struct store *s, const PGresult *result, struct wp
 	case JOB_LOAD:
 		return s->loading ? loaded(s, result, error) : WP_OK;
 	case JOB_LOOK:
-		return s->looking ? looked(s, result, error) : WP_OK;
+		return s->looking ? take_look_answer(s, result, error) : WP_OK;
 	case JOB_NONE:
 		break;
 	}
@@ -380,7 +380,7 @@ static enum wp_rc session_answer(void *arg, const PGresult *result, struct wp_er
 		end_fenced(s);
 		return WP_OK;
 	}
-	enum wp_rc rc = take_answer(s, result, error);
+	enum wp_rc rc = take_job_answer(s, result, error);
 	forget_job(s);
 	if (rc == WP_OK && s->view.state == WP_PARKED_OPENING && s->raised && s->has_set &&
 	    s->has_positions && s->is_on_standbys)
@@ -390,8 +390,8 @@ static enum wp_rc session_answer(void *arg, const PGresult *result, struct wp_er
 
 /* ---- questions ---- */
 
-static enum wp_rc send(struct store *s, enum job job, const char *sql, const char *const *values,
-		       size_t count, struct wp_error *error)
+static enum wp_rc send_job(struct store *s, enum job job, const char *sql,
+			   const char *const *values, size_t count, struct wp_error *error)
 {
 	struct wp_async_session_statement statement = {
 		.sql = sql,
@@ -418,14 +418,15 @@ static enum wp_rc raise_generation(struct store *s, struct wp_error *error)
 	(void)snprintf(pid, sizeof(pid), "%d", stream ? PQbackendPID(stream) : 0);
 	const char *values[] = { s->setup.options->slot, s->setup.owner,
 				 s->setup.stream ? pid : NULL };
-	return send(s, JOB_RAISE, wp_parked_raise_sql(PQserverVersion(pg_of(s))), values, 3, error);
+	return send_job(s, JOB_RAISE, wp_parked_raise_sql(PQserverVersion(store_pg(s))), values, 3,
+			error);
 }
 
-static enum wp_rc send_rows(struct store *s, enum job job, const char *sql, const char *json,
-			    struct wp_error *error)
+static enum wp_rc send_job_rows(struct store *s, enum job job, const char *sql, const char *json,
+				struct wp_error *error)
 {
 	const char *values[] = { s->setup.options->slot, s->generation, json };
-	return send(s, job, sql, values, 3, error);
+	return send_job(s, job, sql, values, 3, error);
 }
 
 static enum wp_rc send_joined(struct store *s, size_t count, struct wp_error *error)
@@ -433,8 +434,9 @@ static enum wp_rc send_joined(struct store *s, size_t count, struct wp_error *er
 	struct wp_buffer json;
 	wp_buffer_init(&json, JSON_SIZE_MAX);
 	enum wp_rc rc = wp_parked_puts_json(&s->puts, count, &json);
-	rc = rc == WP_OK ? send_rows(s, JOB_PUT, wp_parked_put_sql, (const char *)json.data, error)
-			 : no_memory(error);
+	rc = rc == WP_OK
+		     ? send_job_rows(s, JOB_PUT, wp_parked_put_sql, (const char *)json.data, error)
+		     : no_memory(error);
 	wp_buffer_release(&json);
 	return rc;
 }
@@ -448,7 +450,7 @@ static enum wp_rc send_puts(struct store *s, struct wp_error *error)
 		return WP_OK;
 	}
 	/* One as it is: a large one is not to be there once more. */
-	enum wp_rc rc = count == 1 ? send_rows(s, JOB_PUT, wp_parked_put_sql, p->text, error)
+	enum wp_rc rc = count == 1 ? send_job_rows(s, JOB_PUT, wp_parked_put_sql, p->text, error)
 				   : send_joined(s, count, error);
 	if (rc == WP_OK)
 		wp_parked_puts_sent(&s->puts, count);
@@ -457,15 +459,15 @@ static enum wp_rc send_puts(struct store *s, struct wp_error *error)
 
 static enum wp_rc send_changes(struct store *s, struct wp_error *error)
 {
-	enum wp_parked_text text = !strcmp(wp_server_encoding(pg_of(s)), "UTF8")
+	enum wp_parked_text text = !strcmp(wp_server_encoding(store_pg(s)), "UTF8")
 					   ? WP_PARKED_TEXT_ANY
 					   : WP_PARKED_TEXT_ASCII;
 	size_t count = wp_parked_changes_batch(&s->changes);
 	struct wp_buffer json;
 	wp_buffer_init(&json, JSON_SIZE_MAX);
 	enum wp_rc rc = wp_parked_changes_json(&json, s->changes.items, count, text);
-	rc = rc == WP_OK ? send_rows(s, JOB_CHANGE, wp_parked_change_sql, (const char *)json.data,
-				     error)
+	rc = rc == WP_OK ? send_job_rows(s, JOB_CHANGE, wp_parked_change_sql,
+					 (const char *)json.data, error)
 			 : no_memory(error);
 	wp_buffer_release(&json);
 	if (rc == WP_OK)
@@ -478,14 +480,14 @@ static enum wp_rc send_reading(struct store *s, enum job job, struct wp_error *e
 	struct wp_buffer text;
 	struct wp_sql sql;
 	wp_buffer_init(&text, SQL_SIZE_MAX);
-	wp_sql_init(&sql, pg_of(s), &text);
+	wp_sql_init(&sql, store_pg(s), &text);
 	if (job == JOB_SET)
 		wp_parked_set_sql(&sql, s->setup.options->slot, s->aggregates_max);
 	else
 		wp_parked_positions_sql(&sql, s->setup.options->slot, s->from);
 	enum wp_rc rc = wp_sql_end(&sql, error);
 	if (rc == WP_OK)
-		rc = send(s, job, (const char *)text.data, NULL, 0, error);
+		rc = send_job(s, job, (const char *)text.data, NULL, 0, error);
 	wp_buffer_release(&text);
 	return rc;
 }
@@ -498,7 +500,7 @@ static enum wp_rc do_job(struct store *s, enum job job, struct wp_error *error)
 	case JOB_RAISE:
 		return raise_generation(s, error);
 	case JOB_STANDBY:
-		return send(s, job, wp_parked_standby_sql, NULL, 0, error);
+		return send_job(s, job, wp_parked_standby_sql, NULL, 0, error);
 	case JOB_PUT:
 		return send_puts(s, error);
 	case JOB_CHANGE:
@@ -507,9 +509,9 @@ static enum wp_rc do_job(struct store *s, enum job job, struct wp_error *error)
 	case JOB_POSITIONS:
 		return send_reading(s, job, error);
 	case JOB_LOAD:
-		return send(s, job, wp_parked_load_sql, load, 3, error);
+		return send_job(s, job, wp_parked_load_sql, load, 3, error);
 	case JOB_LOOK:
-		return send(s, job, wp_parked_look_sql, load, 1, error);
+		return send_job(s, job, wp_parked_look_sql, load, 1, error);
 	case JOB_NONE:
 		break;
 	}
@@ -559,7 +561,7 @@ static enum wp_rc session_ask(void *arg, struct wp_error *error)
 
 static void session_changed(void *arg)
 {
-	wake(arg);
+	wake_parking(arg);
 }
 
 static const struct wp_async_session_calls session_calls = {
@@ -571,7 +573,7 @@ static const struct wp_async_session_calls session_calls = {
 	.cure = session_cure,
 };
 
-static void begin(struct store *s)
+static void poke_session(struct store *s)
 {
 	wp_async_session_poke(s->session);
 }
@@ -581,14 +583,14 @@ static void on_again_standby(struct ev_loop *loop, ev_timer *timer, int events)
 	(void)loop, (void)events; /* one timer, always for its end */
 	struct store *s = timer->data;
 	s->looks = true;
-	begin(s);
+	poke_session(s);
 }
 
 /* ---- what the relay asks ---- */
 
 static void store_set_taken(struct wp_parked_store *store)
 {
-	struct store *s = of(store);
+	struct store *s = store_of(store);
 	s->view.set = (struct wp_parked_set){ 0 };
 	wp_parked_answer_release(&s->aggregates);
 	wp_parked_answer_release(&s->positions);
@@ -607,7 +609,7 @@ static void forget_answers(struct store *s)
 
 static void store_open(struct wp_parked_store *store, wp_lsn from, size_t aggregates_max)
 {
-	struct store *s = of(store);
+	struct store *s = store_of(store);
 	s->from = from;
 	s->aggregates_max = aggregates_max;
 	s->raised = s->has_set = s->has_positions = s->is_on_standbys = false;
@@ -622,12 +624,12 @@ static void store_open(struct wp_parked_store *store, wp_lsn from, size_t aggreg
 	wp_async_session_close(s->session);
 	wp_parked_puts_uncommitted(&s->puts);
 	forget_job(s);
-	begin(s);
+	poke_session(s);
 }
 
 static void store_close(struct wp_parked_store *store)
 {
-	struct store *s = of(store);
+	struct store *s = store_of(store);
 	wp_async_session_close(s->session);
 	forget_job(s);
 	ev_timer_stop(s->loop, &s->again_standby);
@@ -640,57 +642,57 @@ static void store_close(struct wp_parked_store *store)
 
 static enum wp_rc store_put(struct wp_parked_store *store, uint64_t ticket, struct wp_span row)
 {
-	struct store *s = of(store);
+	struct store *s = store_of(store);
 	assert(s->view.state == WP_PARKED_READY);
 	enum wp_rc rc = wp_parked_puts_add(&s->puts, ticket, row);
 	if (rc == WP_OK)
-		begin(s);
+		poke_session(s);
 	return rc;
 }
 
 static size_t store_collect(struct wp_parked_store *store, uint64_t *tickets, size_t max)
 {
-	return wp_parked_puts_collect(&of(store)->puts, tickets, max);
+	return wp_parked_puts_collect(&store_of(store)->puts, tickets, max);
 }
 
 static enum wp_rc store_change(struct wp_parked_store *store,
 			       const struct wp_parked_change *changes, size_t count)
 {
-	struct store *s = of(store);
+	struct store *s = store_of(store);
 	enum wp_rc rc = wp_parked_changes_add(&s->changes, changes, count);
-	begin(s);
+	poke_session(s);
 	return rc;
 }
 
 static void store_load(struct wp_parked_store *store, const struct wp_parked_choice *choices,
 		       size_t count, size_t size_max)
 {
-	struct store *s = of(store);
+	struct store *s = store_of(store);
 	assert(s->view.state == WP_PARKED_READY && !s->loading);
 	(void)snprintf(s->load_size, sizeof(s->load_size), "%zu", size_max);
 	wp_buffer_reset(&s->choices);
 	s->loading = true;
 	s->load_waits = s->puts.count - s->puts.committed;
 	if (wp_parked_choices_json(&s->choices, choices, count) == WP_OK) {
-		begin(s);
+		poke_session(s);
 		return;
 	}
 	struct wp_error error;
 	(void)wp_error_set(&error, WP_NOMEM, "out of memory for parked events");
-	end(s, WP_PARKED_REFUSED, &error);
+	end_store(s, WP_PARKED_REFUSED, &error);
 }
 
 static void store_look(struct wp_parked_store *store)
 {
-	struct store *s = of(store);
+	struct store *s = store_of(store);
 	assert(s->view.state == WP_PARKED_READY && !s->looking);
 	s->looking = true;
-	begin(s);
+	poke_session(s);
 }
 
 static const struct wp_parked_view *store_view(struct wp_parked_store *store)
 {
-	return &of(store)->view;
+	return &store_of(store)->view;
 }
 
 static const struct wp_parked_store_ops ops = {
@@ -735,7 +737,7 @@ void wp_parked_store_free(struct wp_parked_store *store)
 {
 	if (!store)
 		return;
-	struct store *s = of(store);
+	struct store *s = store_of(store);
 	store_close(store);
 	wp_async_session_free(s->session);
 	wp_parked_changes_release(&s->changes);

@@ -92,7 +92,7 @@ int64_t wp_receive_batching_pause_us(const struct wp_receive_batching *p, int64_
  */
 #define NEAR_US 60
 
-static int family_of(int fd)
+static int address_family_of(int fd)
 {
 	struct sockaddr_storage address = { 0 };
 	socklen_t size = sizeof(address);
@@ -102,7 +102,7 @@ static int family_of(int fd)
 	return address.ss_family;
 }
 
-static bool ask(int fd, struct tcp_info *ret)
+static bool read_tcp_info(int fd, struct tcp_info *ret)
 {
 	socklen_t size = sizeof(*ret);
 
@@ -115,14 +115,14 @@ static bool is_near(int fd)
 {
 	struct tcp_info info;
 
-	return ask(fd, &info) && info.tcpi_min_rtt > 0 && info.tcpi_min_rtt < NEAR_US;
+	return read_tcp_info(fd, &info) && info.tcpi_min_rtt > 0 && info.tcpi_min_rtt < NEAR_US;
 }
 
 enum wp_socket_tuning wp_socket_tuning_fit(int fd)
 {
 	int bytes = WINDOW_BYTES;
 
-	if (family_of(fd) == AF_UNIX)
+	if (address_family_of(fd) == AF_UNIX)
 		return WP_SOCKET_LOCAL;
 	if (is_near(fd) && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) == 0)
 		return WP_SOCKET_NEAR;
@@ -133,5 +133,5 @@ bool wp_socket_tuning_is_stuck(int fd)
 {
 	struct tcp_info info;
 
-	return ask(fd, &info) && info.tcpi_unacked > 0 && info.tcpi_retransmits > 0;
+	return read_tcp_info(fd, &info) && info.tcpi_unacked > 0 && info.tcpi_retransmits > 0;
 }

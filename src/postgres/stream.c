@@ -74,12 +74,12 @@ struct stream {
 	bool reissue_refused; /* until it is known how far the log is */
 };
 
-static struct stream *of(struct wp_source *s)
+static struct stream *stream_of(struct wp_source *s)
 {
 	return (struct stream *)s;
 }
 
-static void wake(struct stream *s)
+static void wake_relay(struct stream *s)
 {
 	s->setup.wake.call(s->setup.wake.arg);
 }
@@ -87,10 +87,10 @@ static void wake(struct stream *s)
 static void enter(struct stream *s, enum wp_source_state state)
 {
 	s->view.state = state;
-	wake(s);
+	wake_relay(s);
 }
 
-static void fail(struct stream *s, const struct wp_source_failure *failure)
+static void fail_stream(struct stream *s, const struct wp_source_failure *failure)
 {
 	s->view.failure = *failure;
 	enter(s, WP_SOURCE_FAILED);
@@ -100,7 +100,7 @@ static void fail_with(struct stream *s, enum wp_rc rc, const struct wp_error *er
 {
 	struct wp_source_failure f = { .error = *error };
 	f.reaction = rc == WP_CONFIG ? WP_REACT_STOP_CONFIG : WP_REACT_RECONNECT;
-	fail(s, &f);
+	fail_stream(s, &f);
 }
 
 /* With the facts, which stand on it; no query does. */
@@ -129,7 +129,7 @@ static void drop_connection(struct stream *s)
 	s->connection = NULL;
 }
 
-static PGconn *pg_of(const struct stream *s)
+static PGconn *stream_pg(const struct stream *s)
 {
 	return s->connection ? wp_connection_pg(s->connection) : NULL;
 }
@@ -168,7 +168,7 @@ static void on_facts(void *arg, struct wp_stream_facts_answer *answer,
 	struct stream *s = arg;
 	s->may_write = failure ? failure->checkpoint_writable : answer->source.checkpoint_writable;
 	if (failure) {
-		fail(s, failure);
+		fail_stream(s, failure);
 		return;
 	}
 	s->view.facts = answer->source;
@@ -184,7 +184,7 @@ static void on_facts(void *arg, struct wp_stream_facts_answer *answer,
 	enter(s, WP_SOURCE_READY);
 }
 
-static void ask_facts(struct stream *s, enum wp_asking asking)
+static void ask_stream_facts(struct stream *s, enum wp_asking asking)
 {
 	struct wp_stream_facts_setup setup = {
 		.options = s->setup.options,
@@ -195,8 +195,8 @@ static void ask_facts(struct stream *s, enum wp_asking asking)
 	struct wp_error error;
 	wp_stream_facts_free(s->facts);
 	s->facts = NULL;
-	enum wp_rc rc = wp_stream_facts_new(s->loop, pg_of(s), beside_of(s), &setup, on_facts, s,
-					    &s->facts, &error);
+	enum wp_rc rc = wp_stream_facts_new(s->loop, stream_pg(s), beside_of(s), &setup, on_facts,
+					    s, &s->facts, &error);
 	if (rc != WP_OK)
 		fail_with(s, rc, &error);
 }
@@ -217,7 +217,7 @@ static void on_connected_beside(void *arg)
 {
 	struct stream *s = arg;
 	if (!beside_of(s)) {
-		fail(s, wp_connection_failure(s->beside));
+		fail_stream(s, wp_connection_failure(s->beside));
 		return;
 	}
 	ev_timer_set(&s->beside_life, BESIDE_LIFE_S, 0.);
@@ -238,7 +238,7 @@ static void open_beside(struct stream *s, void (*then)(struct stream *s))
 		.kind = WP_CONNECTION_QUESTIONS,
 		.done = on_connected_beside,
 		.arg = s,
-		.same_as = pg_of(s),
+		.same_as = stream_pg(s),
 	};
 	struct wp_error error;
 	enum wp_rc rc = wp_connection_new(s->loop, &setup, &s->beside, &error);
@@ -246,28 +246,28 @@ static void open_beside(struct stream *s, void (*then)(struct stream *s))
 		fail_with(s, rc, &error);
 }
 
-static void ask_all(struct stream *s)
+static void ask_all_facts(struct stream *s)
 {
-	ask_facts(s, s->was_ready ? WP_ASK_ALL : WP_ASK_FIRST);
+	ask_stream_facts(s, s->was_ready ? WP_ASK_ALL : WP_ASK_FIRST);
 }
 
 static void ask_again(struct stream *s)
 {
-	ask_facts(s, WP_ASK_AGAIN);
+	ask_stream_facts(s, WP_ASK_AGAIN);
 }
 
-static void on_connected(void *arg)
+static void on_stream_connected(void *arg)
 {
 	struct stream *s = arg;
-	if (pg_of(s))
-		open_beside(s, ask_all);
+	if (stream_pg(s))
+		open_beside(s, ask_all_facts);
 	else
-		fail(s, wp_connection_failure(s->connection));
+		fail_stream(s, wp_connection_failure(s->connection));
 }
 
 static void stream_connect(struct wp_source *source)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	assert(s->view.state == WP_SOURCE_CLOSED || s->view.state == WP_SOURCE_FINISHED ||
 	       s->view.state == WP_SOURCE_FAILED);
 	drop_connection(s);
@@ -275,7 +275,7 @@ static void stream_connect(struct wp_source *source)
 	struct wp_connection_setup setup = {
 		.options = s->setup.options,
 		.kind = WP_CONNECTION_REPLICATION,
-		.done = on_connected,
+		.done = on_stream_connected,
 		.arg = s,
 	};
 	struct wp_error error;
@@ -288,12 +288,12 @@ static void stream_connect(struct wp_source *source)
 
 static void stream_want(struct wp_source *source, const struct wp_requirements *wanted)
 {
-	of(source)->setup.wanted = *wanted;
+	stream_of(source)->setup.wanted = *wanted;
 }
 
 static void stream_refresh(struct wp_source *source)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	assert(s->view.state == WP_SOURCE_READY);
 	s->view.state = WP_SOURCE_REFRESHING;
 	open_beside(s, ask_again);
@@ -336,7 +336,7 @@ static struct wp_last_checkpoint *new_last_checkpoint(struct stream *s)
 	struct wp_last_checkpoint *f = NULL;
 	struct wp_last_checkpoint_setup setup = {
 		.options = s->setup.options,
-		.same_as = pg_of(s),
+		.same_as = stream_pg(s),
 		.row = checkpoint_row(s),
 		.confirmed = s->told,
 		.done = on_last_checkpoint,
@@ -396,12 +396,12 @@ static void start_copy(struct stream *s)
 	struct wp_error error;
 	s->reads_reissue = setup.reissue;
 	s->view.reissue_from = exists && !setup.reissue ? s->reissue_not_before : 0;
-	enum wp_rc rc = wp_copy_new(s->loop, pg_of(s), &setup, &s->copy, &error);
+	enum wp_rc rc = wp_copy_new(s->loop, stream_pg(s), &setup, &s->copy, &error);
 	if (rc != WP_OK)
 		fail_with(s, rc, &error);
 }
 
-static void ask(struct stream *s, PGconn *to, const char *sql, wp_query_done done)
+static void query_server(struct stream *s, PGconn *to, const char *sql, wp_query_done done)
 {
 	struct wp_error error;
 	wp_query_free(s->query);
@@ -416,15 +416,15 @@ static void on_grown(void *arg, const PGresult *result, const struct wp_source_f
 	(void)result; /* its size was all we wanted */
 	struct stream *s = arg;
 	if (failure)
-		fail(s, failure);
+		fail_stream(s, failure);
 	else
 		start_copy(s);
 }
 
-static void grow(struct stream *s)
+static void grow_receive_buffer(struct stream *s)
 {
 	drop_beside(s);
-	ask(s, pg_of(s), grow_sql, on_grown);
+	query_server(s, stream_pg(s), grow_sql, on_grown);
 }
 
 static void on_checkpoint_written(void *arg, const PGresult *result,
@@ -433,7 +433,7 @@ static void on_checkpoint_written(void *arg, const PGresult *result,
 	(void)result; /* no row: the slot is in use, and START_REPLICATION will say so */
 	struct stream *s = arg;
 	if (failure && !*failure->sqlstate) {
-		fail(s, failure);
+		fail_stream(s, failure);
 		return;
 	}
 	if (failure)
@@ -441,10 +441,10 @@ static void on_checkpoint_written(void *arg, const PGresult *result,
 		       WP_TEXT("reason", failure->error.text));
 	wp_query_free(s->query); /* before its connection */
 	s->query = NULL;
-	grow(s);
+	grow_receive_buffer(s);
 }
 
-static void write_checkpoint(struct stream *s)
+static void write_slot_checkpoint(struct stream *s)
 {
 	struct wp_checkpoint_row row = checkpoint_row(s);
 	struct wp_error error;
@@ -453,7 +453,7 @@ static void write_checkpoint(struct stream *s)
 	enum wp_rc rc =
 		wp_checkpoint_write_sql(beside_of(s), &row, s->begun.slot_confirmed, &sql, &error);
 	if (rc == WP_OK)
-		ask(s, beside_of(s), (const char *)sql.data, on_checkpoint_written);
+		query_server(s, beside_of(s), (const char *)sql.data, on_checkpoint_written);
 	else
 		fail_with(s, rc, &error);
 	wp_buffer_release(&sql);
@@ -462,7 +462,7 @@ static void write_checkpoint(struct stream *s)
 static void stream_start(struct wp_source *source, wp_lsn at, enum wp_transfer transfer,
 			 enum wp_checkpoint checkpoint)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	assert(s->view.state == WP_SOURCE_READY);
 	s->start_at = at;
 	s->transfer = transfer;
@@ -474,28 +474,28 @@ static void stream_start(struct wp_source *source, wp_lsn at, enum wp_transfer t
 	s->view.claimed = 0;
 	s->view.state = WP_SOURCE_STARTING;
 	if (checkpoint == WP_CHECKPOINT_WRITE && s->view.facts.checkpoint_writable)
-		open_beside(s, write_checkpoint);
+		open_beside(s, write_slot_checkpoint);
 	else
-		grow(s);
+		grow_receive_buffer(s);
 }
 
 static enum wp_rc stream_next(struct wp_source *source, struct wp_span *ret)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	return wp_copy_next(s->copy, ret);
 }
 
 static void stream_reading(struct wp_source *source, enum wp_reading reading)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	wp_copy_reading(s->copy, reading);
 }
 
 static enum wp_rc stream_status(struct wp_source *source, const struct wp_status *status)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	s->told = wp_lsn_max(s->told, status->flush);
 	return wp_copy_status(s->copy, status);
@@ -503,7 +503,7 @@ static enum wp_rc stream_status(struct wp_source *source, const struct wp_status
 
 static void stream_finish(struct wp_source *source, const char *topics)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	(void)snprintf(s->topics, sizeof(s->topics), "%s", topics);
 	s->view.state = WP_SOURCE_FINISHING;
@@ -518,15 +518,15 @@ static void on_probed(void *arg)
 	s->view.probe = wp_probe_answer(s->probe);
 	wp_probe_free(s->probe);
 	s->probe = NULL;
-	wake(s);
+	wake_relay(s);
 }
 
 static void stream_probe(struct wp_source *source)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	struct wp_probe_setup setup = {
 		.options = s->setup.options,
-		.same_as = pg_of(s),
+		.same_as = stream_pg(s),
 		.done = on_probed,
 		.arg = s,
 	};
@@ -536,7 +536,7 @@ static void stream_probe(struct wp_source *source)
 	enum wp_rc rc = wp_probe_new(s->loop, &setup, &s->probe, &error);
 	s->view.probe = rc == WP_OK ? WP_PROBE_RUNNING : WP_PROBE_UNREACHABLE;
 	if (rc != WP_OK)
-		wake(s);
+		wake_relay(s);
 }
 
 static void on_watched(void *arg)
@@ -545,7 +545,7 @@ static void on_watched(void *arg)
 	s->view.health = *wp_watch_health(s->watch);
 	if (!s->reads_reissue && s->view.reissue_from == 0 && adds_reissue(s))
 		s->view.reissue_from = s->view.health.reissue_lsn;
-	wake(s);
+	wake_relay(s);
 }
 
 static void on_written_down(void *arg, const char *slot, bool was_anothers)
@@ -555,16 +555,16 @@ static void on_written_down(void *arg, const char *slot, bool was_anothers)
 		s->view.claimed = 0;
 	s->view.claimed_from_other = was_anothers;
 	s->view.unclaimed = false;
-	wake(s);
+	wake_relay(s);
 }
 
-static void on_partitions(void *arg, struct wp_partitions *answer)
+static void on_partitions_answer(void *arg, struct wp_partitions *answer)
 {
 	struct stream *s = arg;
 	if (answer)
 		take_partitions(s, answer);
 	s->view.partitions_asked = answer ? WP_ASKED_ANSWERED : WP_ASKED_FAILED;
-	wake(s);
+	wake_relay(s);
 }
 
 /* NULL: no memory, for now. */
@@ -573,10 +573,10 @@ static struct wp_watch *watch_of(struct stream *s)
 	struct wp_watch_setup setup = {
 		.options = s->setup.options,
 		.wanted = &s->setup.wanted,
-		.same_as = pg_of(s),
+		.same_as = stream_pg(s),
 		.done = on_watched,
 		.written = on_written_down,
-		.partitions = on_partitions,
+		.partitions = on_partitions_answer,
 		.arg = s,
 	};
 	if (!s->watch)
@@ -586,18 +586,18 @@ static struct wp_watch *watch_of(struct stream *s)
 
 static void stream_ask_partitions(struct wp_source *source)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	s->view.partitions_asked = WP_ASKED_OPEN;
 	if (watch_of(s))
 		wp_watch_ask_partitions(s->watch);
 	else
-		on_partitions(s, NULL);
+		on_partitions_answer(s, NULL);
 }
 
 static void stream_watch(struct wp_source *source)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	if (!watch_of(s))
 		return;
@@ -607,7 +607,7 @@ static void stream_watch(struct wp_source *source)
 
 static void stream_write_down(struct wp_source *source, wp_lsn confirmed, const char *topics)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	struct wp_checkpoint_row row = checkpoint_row(s);
 	row.topics = topics;
 	assert(s->view.state == WP_SOURCE_STREAMING);
@@ -617,7 +617,7 @@ static void stream_write_down(struct wp_source *source, wp_lsn confirmed, const 
 
 static void stream_trouble(struct wp_source *source, const char *what, int64_t for_ms)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	(void)snprintf(s->trouble, sizeof(s->trouble), "%s", what);
 	wp_utf8_cut(s->trouble, strlen(s->trouble));
 	s->trouble_began = ev_now(s->loop) - (double)for_ms / 1e3;
@@ -626,7 +626,7 @@ static void stream_trouble(struct wp_source *source, const char *what, int64_t f
 /* All questions are dropped: who closes asks anew. */
 static void stream_close(struct wp_source *source)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	if (s->last_checkpoint)
 		wp_log(WP_LOG_WARN, "checkpoint_not_written",
 		       WP_TEXT("reason", "the server did not answer in time"));
@@ -643,7 +643,7 @@ static void stream_close(struct wp_source *source)
 /* The last checkpoint is written where the stream was. */
 static void stream_part(struct wp_source *source, const char *topics)
 {
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	(void)snprintf(s->topics, sizeof(s->topics), "%s", topics);
 	struct wp_last_checkpoint *last_checkpoint = new_last_checkpoint(s);
 	stream_close(source);
@@ -654,7 +654,7 @@ static void stream_part(struct wp_source *source, const char *topics)
 
 static const struct wp_source_view *stream_view(struct wp_source *source)
 {
-	return &of(source)->view;
+	return &stream_of(source)->view;
 }
 
 static const struct wp_source_ops ops = {
@@ -700,7 +700,7 @@ void wp_stream_free(struct wp_source *source)
 {
 	if (!source)
 		return;
-	struct stream *s = of(source);
+	struct stream *s = stream_of(source);
 	wp_probe_free(s->probe);
 	drop_connection(s);
 	wp_partitions_release(&s->view.partitions);
@@ -709,5 +709,5 @@ void wp_stream_free(struct wp_source *source)
 
 const PGconn *wp_stream_connection(const struct wp_source *source)
 {
-	return pg_of((const struct stream *)source);
+	return stream_pg((const struct stream *)source);
 }

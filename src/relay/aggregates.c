@@ -37,7 +37,7 @@ void wp_aggregates_release(struct wp_aggregates *set)
 	free(set->buckets);
 }
 
-static int64_t oldest(const struct wp_aggregates *set)
+static int64_t oldest_since(const struct wp_aggregates *set)
 {
 	int64_t since_ms = INT64_MAX;
 
@@ -52,7 +52,7 @@ void wp_aggregates_tick(struct wp_aggregates *set, int64_t now_ms)
 {
 	if (!set->is_since_old || now_ms - set->since_found_ms < FIND_SINCE_MS)
 		return;
-	set->since_ms = oldest(set);
+	set->since_ms = oldest_since(set);
 	set->is_since_old = false;
 	set->since_found_ms = now_ms;
 }

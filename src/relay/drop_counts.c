@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct wp_drop_count *find(struct wp_drop_counts *c, const char *outbox)
+static struct wp_drop_count *count_of_outbox(struct wp_drop_counts *c, const char *outbox)
 {
 	for (size_t i = 0; i < c->count; i++) {
 		if (strcmp(c->items[i].outbox, outbox) == 0)
@@ -22,7 +22,7 @@ static struct wp_drop_count *find(struct wp_drop_counts *c, const char *outbox)
 
 void wp_drop_counts_add(struct wp_drop_counts *c, const char *outbox, enum wp_drop drop)
 {
-	struct wp_drop_count *count = find(c, outbox);
+	struct wp_drop_count *count = count_of_outbox(c, outbox);
 
 	if (count != NULL && drop == WP_DROP_TYPE)
 		count->types++;

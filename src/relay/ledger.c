@@ -32,7 +32,7 @@ static bool passes(const struct wp_ledger_entry *e)
 	return e->closed && e->pending == 0;
 }
 
-static void advance(struct wp_ledger *l)
+static void advance_confirmed(struct wp_ledger *l)
 {
 	while (l->first_ticket < l->next_ticket && event_at(l, l->first_ticket)->settled)
 		l->first_ticket++;
@@ -139,7 +139,7 @@ void wp_ledger_commit(struct wp_ledger *l, wp_lsn end_lsn)
 	e->end_lsn = end_lsn;
 	l->open = false;
 	l->received_lsn = wp_lsn_max(l->received_lsn, end_lsn);
-	advance(l);
+	advance_confirmed(l);
 }
 
 void wp_ledger_keepalive(struct wp_ledger *l, wp_lsn wal_end)
@@ -164,7 +164,7 @@ enum wp_settled wp_ledger_settle(struct wp_ledger *l, wp_ticket ticket)
 	e->pending--;
 	l->in_flight--;
 	l->bytes -= event->size;
-	advance(l);
+	advance_confirmed(l);
 	return WP_SETTLED;
 }
 
@@ -175,7 +175,7 @@ void wp_ledger_drop_open(struct wp_ledger *l)
 	/* It passes without moving the confirmed LSN once its own events are confirmed. */
 	entry_at(l, l->next_entry - 1)->closed = true;
 	l->open = false;
-	advance(l);
+	advance_confirmed(l);
 }
 
 void wp_ledger_lose(struct wp_ledger *l)

@@ -55,7 +55,7 @@ void wp_meter_tick(struct wp_meter *m, int64_t now_ms)
 	m->now_ms = now_ms;
 }
 
-static uint32_t add_topic(struct wp_meter *m, struct wp_span name, uint16_t *slot)
+static uint32_t add_metered_topic(struct wp_meter *m, struct wp_span name, uint16_t *slot)
 {
 	if (m->topic_count > WP_METER_TOPICS || name.size >= sizeof(m->topics[0].name))
 		return 0;
@@ -65,22 +65,22 @@ static uint32_t add_topic(struct wp_meter *m, struct wp_span name, uint16_t *slo
 }
 
 /* Three slots of four stay free: each search ends. */
-static uint32_t find_topic(struct wp_meter *m, struct wp_span name)
+static uint32_t find_metered_topic(struct wp_meter *m, struct wp_span name)
 {
 	for (uint32_t at = (uint32_t)wp_hash(WP_HASH_BEGIN, name);; at++) {
 		uint16_t *slot = &m->slots[at % SLOT_COUNT];
 		if (*slot == 0)
-			return add_topic(m, name, slot);
+			return add_metered_topic(m, name, slot);
 		if (wp_span_is(name, m->topics[*slot].name))
 			return *slot;
 	}
 }
 
 /* Most events have the topic of the one before. */
-static uint32_t topic_of(struct wp_meter *m, struct wp_span name)
+static uint32_t metered_topic(struct wp_meter *m, struct wp_span name)
 {
 	if (m->latest == 0 || !wp_span_is(name, m->topics[m->latest].name))
-		m->latest = find_topic(m, name);
+		m->latest = find_metered_topic(m, name);
 	return m->latest;
 }
 
@@ -90,7 +90,7 @@ void wp_meter_sent(struct wp_meter *m, wp_ticket ticket, struct wp_span topic,
 	m->events[ticket % m->events_max] = (struct wp_meter_event){
 		.commit_time_us = commit_time_us,
 		.sent_ms = (uint32_t)m->now_ms,
-		.topic = topic_of(m, topic),
+		.topic = metered_topic(m, topic),
 	};
 }
 

@@ -182,7 +182,7 @@ enum wp_rc wp_parking_load(struct wp_parking *p, const struct wp_parked_aggregat
 
 /* -- events from the log -------------------------------------------------------------- */
 
-static bool is_known(const struct wp_parking *p, const struct wp_position *position)
+static bool is_position_known(const struct wp_parking *p, const struct wp_position *position)
 {
 	size_t low = 0, high = p->position_count;
 
@@ -204,8 +204,8 @@ static bool is_known(const struct wp_parking *p, const struct wp_position *posit
  * nothing waits in the middle of one of which something is parked. Nor for what is not being sent
  * any more, for the relay stops.
  */
-static bool waits(const struct wp_parking *p, const struct wp_aggregate *a,
-		  const struct wp_position *position)
+static bool must_wait(const struct wp_parking *p, const struct wp_aggregate *a,
+		      const struct wp_position *position)
 {
 	return p->may_send && a->sending && a->credit < 2 && a->last_lsn != position->commit_lsn &&
 	       p->now_ms - a->moved_ms < WAIT_MS;
@@ -216,7 +216,7 @@ enum wp_parking_answer wp_parking_find(struct wp_parking *p, struct wp_span outb
 {
 	if (p->set.count == 0 && p->position_count == 0)
 		return WP_PARKING_FLOWS;
-	bool known = p->position_count > 0 && is_known(p, position);
+	bool known = p->position_count > 0 && is_position_known(p, position);
 	struct wp_aggregate *a =
 		wp_span_is_null(key) ? NULL : wp_aggregates_find(&p->set, outbox, key, position);
 	if (known && a != NULL)
@@ -227,7 +227,7 @@ enum wp_parking_answer wp_parking_find(struct wp_parking *p, struct wp_span outb
 		return WP_PARKING_FLOWS;
 	if (wp_fault(WP_FAULT_PARKED_OVERTAKEN) && a->sending)
 		return WP_PARKING_FLOWS;
-	if (!waits(p, a, position))
+	if (!must_wait(p, a, position))
 		return WP_PARKING_FOLLOWS;
 	p->held_ms = a->moved_ms + WAIT_MS;
 	return WP_PARKING_WAITS;
@@ -293,8 +293,8 @@ static struct wp_aggregate *aggregate_of(struct wp_parking *p, const struct wp_p
 }
 
 /* A load tells what is left, for what is to be skipped is not loaded. */
-static void hear(struct wp_parking *p, const struct wp_parked_asked *asked,
-		 struct wp_parked_change *changes, size_t *count)
+static void hear_asked(struct wp_parking *p, const struct wp_parked_asked *asked,
+		       struct wp_parked_change *changes, size_t *count)
 {
 	struct wp_aggregate *a = aggregate_of(p, asked);
 	bool is_skip = asked->act == WP_PARKED_ACT_SKIP;
@@ -321,7 +321,7 @@ static enum wp_rc take_asked(struct wp_parking *p)
 	for (size_t i = 0; i < v->asked_count && rc == WP_OK;) {
 		size_t count = 0;
 		for (; i < v->asked_count && count < WP_ROUND_ROWS_MAX; i++)
-			hear(p, &v->asked[i], changes, &count);
+			hear_asked(p, &v->asked[i], changes, &count);
 		rc = wp_parking_submit(p, changes, count);
 		done += count;
 	}
@@ -353,7 +353,7 @@ static bool looks_at_all(const struct wp_parking *p)
  * What was asked for last is to be done first: else the next look would find it again. Heard in the
  * middle of a round it would be undone by what became of that.
  */
-static enum wp_rc look(struct wp_parking *p)
+static enum wp_rc look_for_asked(struct wp_parking *p)
 {
 	enum wp_rc rc = WP_OK;
 
@@ -382,7 +382,7 @@ enum wp_rc wp_parking_step(struct wp_parking *p, bool may_send, wp_lsn confirmed
 	if (p->position_count > 0 &&
 	    !wp_parking_is_at_or_behind(p, &p->positions[p->position_count - 1], p->confirmed))
 		p->position_count = 0;
-	enum wp_rc rc = look(p);
+	enum wp_rc rc = look_for_asked(p);
 	return rc == WP_OK ? wp_parking_step_round(p, may_send) : rc;
 }
 

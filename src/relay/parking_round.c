@@ -98,7 +98,7 @@ static void find_due(struct wp_parking *p)
 }
 
 /* By turns those that go alone and the others: neither is to wait for all of the other kind. */
-static void choose(struct wp_parking *p)
+static void choose_aggregates(struct wp_parking *p)
 {
 	struct round *r = &p->round;
 
@@ -112,12 +112,12 @@ static void choose(struct wp_parking *p)
 	choose_from(p, r->alone, r->alone ? 1 : WP_ROUND_AGGREGATES_MAX);
 }
 
-static void load(struct wp_parking *p)
+static void load_chosen(struct wp_parking *p)
 {
 	struct wp_parked_choice choices[WP_ROUND_AGGREGATES_MAX];
 	struct round *r = &p->round;
 
-	choose(p);
+	choose_aggregates(p);
 	if (r->chosen_count == 0) {
 		find_due(p);
 		return;
@@ -144,13 +144,13 @@ static void load(struct wp_parking *p)
 
 /* -- the rows have come ------------------------------------------------------------------ */
 
-static void tell(struct wp_parking *p, const struct wp_parking_news *news)
+static void add_news(struct wp_parking *p, const struct wp_parking_news *news)
 {
 	if (p->news_count < WP_PARKING_NEWS_MAX)
 		p->news[p->news_count++] = *news;
 }
 
-static void release(struct wp_parking *p, struct wp_aggregate *a)
+static void release_aggregate(struct wp_parking *p, struct wp_aggregate *a)
 {
 	const struct wp_parking_news news = {
 		.released = true,
@@ -159,7 +159,7 @@ static void release(struct wp_parking *p, struct wp_aggregate *a)
 	};
 
 	if (a->delivered > 0)
-		tell(p, &news);
+		add_news(p, &news);
 	p->set.codes[a->code].aggregates--;
 	wp_aggregates_count(&p->set, a, 0);
 	wp_aggregates_drop(&p->set, a);
@@ -178,7 +178,7 @@ static const char *const LETTER_FAILED[] = {
 };
 
 /* By its attempts alone it is not known: park.retry.attempts may have been another. */
-static int letter_of(const struct wp_parking *p, const struct wp_parked_row *row)
+static int next_letter(const struct wp_parking *p, const struct wp_parked_row *row)
 {
 	size_t max = p->options.retry_attempts;
 	int least = (int)wp_dead_letter_least(wp_span_is_null(row->row));
@@ -208,7 +208,7 @@ static void correct(struct wp_parking *p, struct chosen *c, bool is_cut)
 		wp_aggregates_count(&p->set, c->aggregate, known);
 }
 
-static void take_row(struct wp_parking *p, struct chosen *c, const struct wp_parked_row *row)
+static void take_parked_row(struct wp_parking *p, struct chosen *c, const struct wp_parked_row *row)
 {
 	struct round *r = &p->round;
 
@@ -225,13 +225,13 @@ static void take_row(struct wp_parking *p, struct chosen *c, const struct wp_par
 		return;
 	r->rows[r->row_count] = (struct row){
 		.aggregate = c->aggregate,
-		.letter = letter_of(p, row),
+		.letter = next_letter(p, row),
 	};
 	r->loaded[r->row_count++] = row;
 	c->rows++;
 }
 
-static void take_rows(struct wp_parking *p)
+static void take_loaded(struct wp_parking *p)
 {
 	const struct wp_parked_view *v = wp_parking_view(p);
 	struct round *r = &p->round;
@@ -243,7 +243,7 @@ static void take_rows(struct wp_parking *p)
 		struct chosen *c = &r->chosen[i];
 		while (at < v->row_count && c->came < c->rows_max &&
 		       is_row_of(c->aggregate, &v->rows[at]))
-			take_row(p, c, &v->rows[at++]);
+			take_parked_row(p, c, &v->rows[at++]);
 		last = c->came > 0 ? i : last;
 	}
 	for (size_t i = 0; i < r->chosen_count; i++)
@@ -298,7 +298,7 @@ static int64_t wait_after(const struct wp_parking *p, uint32_t attempts)
 }
 
 /* What comes after that many attempts: another, its dead letter or less of it, or a person. */
-static void fail(struct wp_parking *p, size_t index, const char *code, const char *reason)
+static void fail_row(struct wp_parking *p, size_t index, const char *code, const char *reason)
 {
 	const struct wp_parked_row *row = p->round.loaded[index];
 	struct row *at = &p->round.rows[index];
@@ -326,7 +326,7 @@ static void fail(struct wp_parking *p, size_t index, const char *code, const cha
 		.position = row->position,
 		.error = c->error,
 	};
-	tell(p, &news);
+	add_news(p, &news);
 }
 
 void wp_parking_sent(struct wp_parking *p, enum wp_rc rc, const struct wp_error *error)
@@ -337,7 +337,7 @@ void wp_parking_sent(struct wp_parking *p, enum wp_rc rc, const struct wp_error 
 		r->is_quiet = r->alone;
 		r->rows[r->next++].state = ROW_SENT;
 	} else if (rc == WP_DATA) {
-		fail(p, r->next++, "NOT_SENDABLE", error->text);
+		fail_row(p, r->next++, "NOT_SENDABLE", error->text);
 	}
 }
 
@@ -376,7 +376,7 @@ void wp_parking_report(struct wp_parking *p, const struct wp_report *report, con
 	if (report->outcome == WP_CONFIRMED) {
 		row->state = ROW_CONFIRMED;
 	} else if (report->outcome == WP_REFUSED && reason != NULL) {
-		fail(p, index, report->code, reason);
+		fail_row(p, index, report->code, reason);
 		/* The producer begins anew after this. */
 		p->is_refused = true;
 		p->alone_ms = p->now_ms + (p->options.retry_first_ms < ALONE_PAUSE_MS
@@ -387,7 +387,7 @@ void wp_parking_report(struct wp_parking *p, const struct wp_report *report, con
 	}
 }
 
-static bool is_over(const struct round *r)
+static bool is_round_over(const struct round *r)
 {
 	for (size_t i = 0; i < r->row_count; i++) {
 		bool is_sent =
@@ -418,11 +418,11 @@ static void count_confirmed(struct wp_parking *p, const struct row *row,
 	p->figures.delivered += row->letter < 0 ? 1 : 0;
 	p->figures.dead_letters += row->letter < 0 ? 0 : 1;
 	if (row->letter >= 0)
-		tell(p, &news);
+		add_news(p, &news);
 }
 
 /* Those that are over: what is in flight stays as it is. */
-static enum wp_rc change(struct wp_parking *p)
+static enum wp_rc submit_changes(struct wp_parking *p)
 {
 	struct wp_parked_change changes[WP_ROUND_ROWS_MAX];
 	struct round *r = &p->round;
@@ -462,7 +462,7 @@ static enum wp_rc change(struct wp_parking *p)
 void wp_parking_give_up_round(struct wp_parking *p)
 {
 	if (p->round.state == ROUND_SENDING)
-		(void)!change(p);
+		(void)!submit_changes(p);
 	end_round(p);
 }
 
@@ -473,7 +473,7 @@ static void end_chosen(struct wp_parking *p, struct chosen *c)
 
 	wp_aggregates_count(&p->set, a, a->events - deleted);
 	if (a->events == 0 || (wp_fault(WP_FAULT_PARKED_RELEASED) && a->events <= a->fresh)) {
-		release(p, a);
+		release_aggregate(p, a);
 		return;
 	}
 	if (c->has_next)
@@ -493,7 +493,7 @@ static void end_chosen(struct wp_parking *p, struct chosen *c)
 	wp_aggregates_set_due(&p->set, a, wp_parking_after(p->now_ms, c->due_in_ms));
 }
 
-static void end(struct wp_parking *p)
+static void end_all_chosen(struct wp_parking *p)
 {
 	for (size_t i = 0; i < p->round.chosen_count; i++)
 		end_chosen(p, &p->round.chosen[i]);
@@ -550,9 +550,9 @@ enum wp_rc wp_parking_step_round(struct wp_parking *p, bool may_send)
 	/* With what is to be changed still to come rows would be sent twice, or as they were before. */
 	if (r->state == ROUND_NONE && may_send && p->set.due_ms <= p->now_ms &&
 	    wp_parking_view(p)->changed >= p->submitted)
-		load(p);
+		load_chosen(p);
 	if (r->state == ROUND_LOADING && wp_parking_view(p)->loads >= p->loads)
-		take_rows(p);
+		take_loaded(p);
 	if (r->state == ROUND_SENDING && r->alone && r->next == 0 && r->row_count > 0 &&
 	    p->now_ms - r->begun_ms >= QUIET_MS) {
 		wp_aggregates_set_due(&p->set, r->chosen[0].aggregate,
@@ -560,10 +560,10 @@ enum wp_rc wp_parking_step_round(struct wp_parking *p, bool may_send)
 		p->alone_ms = p->now_ms + ALONE_PAUSE_MS;
 		end_round(p);
 	}
-	if (r->state == ROUND_SENDING && is_over(r))
-		rc = change(p);
+	if (r->state == ROUND_SENDING && is_round_over(r))
+		rc = submit_changes(p);
 	if (r->state == ROUND_CHANGING && wp_parking_view(p)->changed >= p->submitted)
-		end(p);
+		end_all_chosen(p);
 	return rc;
 }
 

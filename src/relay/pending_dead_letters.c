@@ -10,8 +10,8 @@ void wp_pending_dead_letters_release(struct wp_pending_dead_letters *d)
 	*d = (struct wp_pending_dead_letters){ 0 };
 }
 
-static struct wp_pending_dead_letter *find(const struct wp_pending_dead_letters *d,
-					   const struct wp_position *position)
+static struct wp_pending_dead_letter *find_pending(const struct wp_pending_dead_letters *d,
+						   const struct wp_position *position)
 {
 	for (size_t i = 0; i < d->count; i++) {
 		if (wp_position_compare(&d->items[i].position, position) == 0)
@@ -24,10 +24,10 @@ const struct wp_pending_dead_letter *
 wp_pending_dead_letters_find(const struct wp_pending_dead_letters *d,
 			     const struct wp_position *position)
 {
-	return find(d, position);
+	return find_pending(d, position);
 }
 
-static enum wp_rc grow(struct wp_pending_dead_letters *d)
+static enum wp_rc grow_pending(struct wp_pending_dead_letters *d)
 {
 	size_t capacity = d->capacity == 0 ? FIRST_CAPACITY : d->capacity * 2;
 
@@ -44,14 +44,14 @@ static enum wp_rc grow(struct wp_pending_dead_letters *d)
 enum wp_rc wp_pending_dead_letters_add(struct wp_pending_dead_letters *d,
 				       const struct wp_pending_dead_letter *pending)
 {
-	struct wp_pending_dead_letter *known = find(d, &pending->position);
+	struct wp_pending_dead_letter *known = find_pending(d, &pending->position);
 
 	if (known != NULL) {
 		*known = *pending;
 		return WP_OK;
 	}
 	if (d->count == d->capacity) {
-		enum wp_rc rc = grow(d);
+		enum wp_rc rc = grow_pending(d);
 		if (rc != WP_OK)
 			return rc;
 	}

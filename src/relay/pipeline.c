@@ -36,8 +36,8 @@ struct wp_pipeline {
 	struct wp_error reason;	 /* of the last dead letter, or first of a parked aggregate */
 };
 
-static enum wp_rc new_decoder(const struct wp_pipeline *p, const struct wp_outboxes *outboxes,
-			      struct wp_decoder **ret, struct wp_error *error)
+static enum wp_rc make_decoder(const struct wp_pipeline *p, const struct wp_outboxes *outboxes,
+			       struct wp_decoder **ret, struct wp_error *error)
 {
 	bool diverts = p->setup.poison != WP_POISON_STOP;
 	const struct wp_decoder_setup setup = {
@@ -61,7 +61,7 @@ enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipe
 		return WP_NOMEM;
 	p->setup = *setup;
 	wp_buffer_init(&p->parked, 2 * setup->value_size_max);
-	enum wp_rc rc = new_decoder(p, setup->outboxes, &p->decoder, error);
+	enum wp_rc rc = make_decoder(p, setup->outboxes, &p->decoder, error);
 	if (rc != WP_OK) {
 		wp_pipeline_free(p);
 		return rc;
@@ -85,7 +85,7 @@ enum wp_rc wp_pipeline_change(struct wp_pipeline *p, const struct wp_outboxes *o
 			      struct wp_error *error)
 {
 	struct wp_decoder *decoder;
-	enum wp_rc rc = new_decoder(p, outboxes, &decoder, error);
+	enum wp_rc rc = make_decoder(p, outboxes, &decoder, error);
 
 	if (rc != WP_OK)
 		return rc;
@@ -131,7 +131,7 @@ uint32_t wp_pipeline_question(const struct wp_pipeline *p)
 /* -- events --------------------------------------------------------------- */
 
 /* For every event: as few instructions as it takes. `to` has room for `room` bytes. */
-static void copy_name(char *to, size_t room, struct wp_span name)
+static void copy_cut_off(char *to, size_t room, struct wp_span name)
 {
 	size_t size = name.size < room ? name.size : room - 1;
 
@@ -142,8 +142,8 @@ static void copy_name(char *to, size_t room, struct wp_span name)
 
 static void name_event(struct wp_pipeline *p, const struct wp_event *event)
 {
-	copy_name(p->last.table, sizeof(p->last.table), wp_span_of(event->table));
-	copy_name(p->last.id, sizeof(p->last.id), event->id);
+	copy_cut_off(p->last.table, sizeof(p->last.table), wp_span_of(event->table));
+	copy_cut_off(p->last.id, sizeof(p->last.id), event->id);
 	p->last.is_message = wp_span_is_null(event->schema);
 	p->last.position = event->position;
 	p->last_id_size =
@@ -166,7 +166,7 @@ static void name_record(struct wp_pipeline *p, const struct wp_record *record)
 {
 	p->last.size = wp_record_size(record);
 	if (!wp_span_is_null(record->topic))
-		copy_name(p->last.topic, sizeof(p->last.topic), record->topic);
+		copy_cut_off(p->last.topic, sizeof(p->last.topic), record->topic);
 }
 
 /* The event has the ledger's next ticket. */
@@ -179,7 +179,7 @@ static void add_ticket(struct wp_pipeline *p, size_t size, struct wp_span topic)
 }
 
 /* `rc` is what reading the event gave; so the answer is, if it is worse than that of the shape. */
-static enum wp_rc make_record(struct wp_pipeline *p, const struct wp_decoded *decoded,
+static enum wp_rc shape_event(struct wp_pipeline *p, const struct wp_decoded *decoded,
 			      struct wp_record *ret, struct wp_error *error)
 {
 	enum wp_rc rc = decoded->verdict;
@@ -264,7 +264,7 @@ static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_decoded *dec
 			? NULL
 			: wp_pending_dead_letters_find(&p->pending_dead_letters, &event->position);
 
-	enum wp_rc rc = make_record(p, decoded, &record, error);
+	enum wp_rc rc = shape_event(p, decoded, &record, error);
 	if (rc == WP_OK || rc == WP_DATA)
 		name_record(p, &record);
 	if (rc == WP_OK && pending != NULL && p->setup.poison == WP_POISON_PARK)
@@ -297,7 +297,7 @@ static enum wp_rc judge_drop(const struct wp_pipeline *p, const struct wp_decode
 	return rc == WP_OK ? rc : wp_error_set(error, rc, "%s", unread.text);
 }
 
-static bool is_letter(const struct wp_decoded *decoded, enum wp_drop drop)
+static bool is_expired_letter(const struct wp_decoded *decoded, enum wp_drop drop)
 {
 	return drop == WP_DROP_EXPIRED &&
 	       decoded->outbox->options->expired == WP_EXPIRED_DEAD_LETTER;
@@ -312,7 +312,7 @@ static enum wp_rc make_expired(struct wp_pipeline *p, const struct wp_decoded *d
 
 	(void)wp_error_set(reason, WP_DATA, "it expired at %s (outbox.column.expires)",
 			   wp_excerpt(&shown, decoded->event->expires));
-	enum wp_rc rc = make_record(p, decoded, ret, &unfit);
+	enum wp_rc rc = shape_event(p, decoded, ret, &unfit);
 	if (rc != WP_OK && rc != WP_DATA)
 		return wp_error_set(reason, rc, "%s", unfit.text);
 	wp_shape_leftover(decoded->outbox->shape, decoded->event, ret);
@@ -350,7 +350,7 @@ static enum wp_rc write_settings(struct wp_buffer *into, const struct wp_outbox_
 				o->column_key_fallback);
 }
 
-static enum wp_rc write_text(struct wp_buffer *into, const char *name, struct wp_span text)
+static enum wp_rc write_text_member(struct wp_buffer *into, const char *name, struct wp_span text)
 {
 	enum wp_rc rc = wp_buffer_printf(into, ",\"%s\":", name);
 
@@ -368,19 +368,19 @@ static enum wp_rc write_reason(struct wp_pipeline *p, const struct wp_decoded *d
 	wp_buffer_init(&settings, 4096);
 	enum wp_rc rc = write_settings(&settings, decoded->outbox->options);
 	if (rc == WP_OK)
-		rc = write_text(into, "settings", wp_buffer_span(&settings));
+		rc = write_text_member(into, "settings", wp_buffer_span(&settings));
 	wp_buffer_release(&settings);
 	if (rc == WP_OK)
-		rc = write_text(into, "topic",
-				p->last.topic[0] != '\0' ? wp_span_of(p->last.topic)
-							 : (struct wp_span){ 0 });
+		rc = write_text_member(into, "topic",
+				       p->last.topic[0] != '\0' ? wp_span_of(p->last.topic)
+								: (struct wp_span){ 0 });
 	if (rc == WP_OK)
-		rc = write_text(into, "code",
-				wp_span_of(event->code != NULL ? event->code : "FOLLOWS"));
+		rc = write_text_member(into, "code",
+				       wp_span_of(event->code != NULL ? event->code : "FOLLOWS"));
 	if (rc == WP_OK)
-		rc = write_text(into, "reason", wp_span_of(reason));
+		rc = write_text_member(into, "reason", wp_span_of(reason));
 	if (rc == WP_OK)
-		rc = write_text(into, "first_reason", wp_span_of(reason));
+		rc = write_text_member(into, "first_reason", wp_span_of(reason));
 	if (rc == WP_OK && event->code != NULL)
 		rc = wp_buffer_printf(into, ",\"due_in_ms\":%lld",
 				      (long long)wp_parking_first_wait(p->setup.parking));
@@ -389,9 +389,9 @@ static enum wp_rc write_reason(struct wp_pipeline *p, const struct wp_decoded *d
 		       : rc;
 }
 
-static enum wp_rc write_parked(struct wp_pipeline *p, const struct wp_decoded *decoded,
-			       const struct wp_parking_event *event, const char *reason,
-			       struct wp_error *error)
+static enum wp_rc write_parked_event(struct wp_pipeline *p, const struct wp_decoded *decoded,
+				     const struct wp_parking_event *event, const char *reason,
+				     struct wp_error *error)
 {
 	wp_buffer_empty(&p->parked, 0);
 	enum wp_rc rc = wp_buffer_append_byte(&p->parked, '{');
@@ -415,7 +415,7 @@ static enum wp_rc park(struct wp_pipeline *p, const struct wp_decoded *decoded,
 	const wp_ticket ticket = wp_ledger_next(ledger);
 
 	(void)wp_error_set(&reason, WP_DATA, "%s", event->code != NULL ? error->text : FOLLOWS);
-	enum wp_rc rc = write_parked(p, decoded, event, reason.text, error);
+	enum wp_rc rc = write_parked_event(p, decoded, event, reason.text, error);
 	if (rc != WP_OK)
 		return rc;
 	size_t size = p->parked.size + EVENT_OVERHEAD;
@@ -495,22 +495,22 @@ static enum wp_rc drop_event(struct wp_pipeline *p, const struct wp_decoded *dec
 {
 	enum wp_rc rc = WP_OK;
 
-	if (is_letter(decoded, drop))
+	if (is_expired_letter(decoded, drop))
 		rc = send_expired(p, decoded, error);
 	if (rc == WP_OK)
 		wp_drop_counts_add(&p->dropped, decoded->outbox->name, drop);
 	return rc;
 }
 
-static enum wp_rc take_wanted(struct wp_pipeline *p, const struct wp_decoded *decoded,
-			      struct wp_taken *taken, struct wp_error *error)
+static enum wp_rc send_or_park(struct wp_pipeline *p, const struct wp_decoded *decoded,
+			       struct wp_taken *taken, struct wp_error *error)
 {
 	return p->setup.parking != NULL ? take_parkable(p, decoded, taken, error)
 					: send_event(p, decoded, error);
 }
 
-static enum wp_rc take_event(struct wp_pipeline *p, const struct wp_decoded *decoded,
-			     struct wp_taken *taken, struct wp_error *error)
+static enum wp_rc relay_event(struct wp_pipeline *p, const struct wp_decoded *decoded,
+			      struct wp_taken *taken, struct wp_error *error)
 {
 	enum wp_drop drop;
 	struct wp_decoded judged = *decoded;
@@ -521,8 +521,8 @@ static enum wp_rc take_event(struct wp_pipeline *p, const struct wp_decoded *dec
 	if (verdict != WP_OK)
 		judged.verdict = verdict;
 	enum wp_rc rc = drop != WP_DROP_NOT ? drop_event(p, &judged, drop, error)
-					    : take_wanted(p, &judged, taken, error);
-	bool is_dropped = drop != WP_DROP_NOT && !is_letter(decoded, drop);
+					    : send_or_park(p, &judged, taken, error);
+	bool is_dropped = drop != WP_DROP_NOT && !is_expired_letter(decoded, drop);
 	bool is_sent = rc == WP_OK && !is_dropped && !taken->parked && !taken->parked_before;
 	taken->event = is_sent;
 	p->counts.reissued += is_sent && !wp_span_is_null(decoded->event->reissued) ? 1 : 0;
@@ -533,7 +533,7 @@ static enum wp_rc take_event(struct wp_pipeline *p, const struct wp_decoded *dec
 
 /* -- what else comes ------------------------------------------------------ */
 
-static void take_begin(struct wp_pipeline *p)
+static void begin_transaction(struct wp_pipeline *p)
 {
 	p->has_events = false;
 	if (p->pending_dead_letters.count > 0)
@@ -541,23 +541,23 @@ static void take_begin(struct wp_pipeline *p)
 					       wp_ledger_confirmed_lsn(p->setup.ledger));
 }
 
-static void take_commit(struct wp_pipeline *p, wp_lsn end_lsn)
+static void end_transaction(struct wp_pipeline *p, wp_lsn end_lsn)
 {
 	p->counts.transactions += p->has_events ? 1 : 0;
 	wp_ledger_commit(p->setup.ledger, end_lsn);
 }
 
-static enum wp_rc take_decoded(struct wp_pipeline *p, const struct wp_decoded *decoded,
-			       struct wp_taken *taken, struct wp_error *error)
+static enum wp_rc relay_decoded(struct wp_pipeline *p, const struct wp_decoded *decoded,
+				struct wp_taken *taken, struct wp_error *error)
 {
 	switch (decoded->kind) {
 	case WP_DECODED_EVENT:
-		return take_event(p, decoded, taken, error);
+		return relay_event(p, decoded, taken, error);
 	case WP_DECODED_BEGIN:
-		take_begin(p);
+		begin_transaction(p);
 		break;
 	case WP_DECODED_COMMIT:
-		take_commit(p, decoded->end_lsn);
+		end_transaction(p, decoded->end_lsn);
 		break;
 	case WP_DECODED_IGNORED:
 		p->counts.ignored++;
@@ -601,15 +601,15 @@ static enum wp_rc take_decoded(struct wp_pipeline *p, const struct wp_decoded *d
 	return decoded->verdict;
 }
 
-static enum wp_rc take_message(struct wp_pipeline *p, struct wp_span message,
-			       struct wp_taken *taken, struct wp_error *error)
+static enum wp_rc relay_message(struct wp_pipeline *p, struct wp_span message,
+				struct wp_taken *taken, struct wp_error *error)
 {
 	struct wp_decoded decoded;
 	enum wp_rc rc = wp_decoder_take(p->decoder, message, &decoded, error);
 
 	if (rc != WP_OK)
 		return rc;
-	rc = take_decoded(p, &decoded, taken, error);
+	rc = relay_decoded(p, &decoded, taken, error);
 	if (rc != WP_OK)
 		wp_decoder_unread(p->decoder);
 	return rc;
@@ -634,7 +634,7 @@ enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, str
 		wp_ledger_keepalive(p->setup.ledger, frame.end);
 		return WP_OK;
 	}
-	return take_message(p, frame.body, ret, error);
+	return relay_message(p, frame.body, ret, error);
 }
 
 int64_t wp_pipeline_commit_time(const struct wp_pipeline *p)
@@ -683,9 +683,9 @@ void wp_event_name_of(const struct wp_record *record, struct wp_event_name *ret)
 		.position = record->position,
 		.is_message = record->is_message,
 	};
-	copy_name(ret->table, sizeof(ret->table), wp_span_of(record->table));
-	copy_name(ret->id, sizeof(ret->id), record->id);
-	copy_name(ret->topic, sizeof(ret->topic), record->topic);
+	copy_cut_off(ret->table, sizeof(ret->table), wp_span_of(record->table));
+	copy_cut_off(ret->id, sizeof(ret->id), record->id);
+	copy_cut_off(ret->topic, sizeof(ret->topic), record->topic);
 	make_printable(ret->id, strlen(ret->id));
 }
 
@@ -736,7 +736,7 @@ static enum wp_rc send_beside(struct wp_pipeline *p, wp_ticket ticket,
 }
 
 /* One that is sent for another reason than its attempts is whole. */
-static int letter_of(const struct wp_parking_row *row, int least)
+static int letter_of_row(const struct wp_parking_row *row, int least)
 {
 	if (row->letter < 0)
 		return WP_LETTER_WHOLE;
@@ -759,7 +759,7 @@ static enum wp_rc send_parked_letter(struct wp_pipeline *p, const struct wp_park
 	wp_shape_leftover(decoded->outbox->shape, decoded->event, record);
 	wp_dead_letter_record(&p->dead_letter, record, p->setup.dead_letter_topic,
 			      decoded->outbox->options->column_payload, &reason,
-			      (enum wp_letter)letter_of(row, least), &attempts, &letter);
+			      (enum wp_letter)letter_of_row(row, least), &attempts, &letter);
 	enum wp_rc rc = send_beside(p, row->ticket, &letter, error);
 	p->counts.dead_letters += rc == WP_OK ? 1 : 0;
 	return rc;
@@ -774,7 +774,7 @@ static enum wp_rc drop_parked(struct wp_pipeline *p, const struct wp_parking_row
 	struct wp_error reason;
 	enum wp_rc rc = WP_OK;
 
-	*ret_dropped = !is_letter(decoded, drop);
+	*ret_dropped = !is_expired_letter(decoded, drop);
 	if (!*ret_dropped)
 		rc = make_expired(p, decoded, &record, &reason);
 	if (rc != WP_OK)
@@ -802,7 +802,7 @@ enum wp_rc wp_pipeline_send_parked(struct wp_pipeline *p, const struct wp_parkin
 		return drop_parked(p, row, &decoded, drop, ret_dropped, error);
 	if (rc != WP_OK)
 		decoded.verdict = rc;
-	rc = make_record(p, &decoded, &record, error);
+	rc = shape_event(p, &decoded, &record, error);
 	if (row->letter >= 0 && (rc == WP_OK || rc == WP_DATA))
 		return send_parked_letter(p, row, &decoded, &record, row->row->reason, error);
 	return rc == WP_OK ? send_beside(p, row->ticket, &record, error) : rc;

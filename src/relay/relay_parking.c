@@ -5,7 +5,7 @@
 
 enum { TICKETS_PER_CALL = 256, TROUBLE_MS = 60 * 1000, TROUBLE_FIRST_MS = 2 * 1000 };
 
-static const struct wp_parked_view *view(const struct wp_relay *r)
+static const struct wp_parked_view *parked_view(const struct wp_relay *r)
 {
 	return r->setup.parked->ops->view(r->setup.parked);
 }
@@ -30,7 +30,7 @@ static bool load_one(struct wp_relay *r, const struct wp_parked_aggregate *a, st
 	return false;
 }
 
-static void load(struct wp_relay *r, struct wp_now now)
+static void load_aggregates(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_parked_aggregate *a = wp_parking_next_loaded(r->parking);
 
@@ -40,7 +40,7 @@ static void load(struct wp_relay *r, struct wp_now now)
 
 /* -- the store -------------------------------------------------------------------- */
 
-static void collect(struct wp_relay *r, struct wp_now now)
+static void collect_put(struct wp_relay *r, struct wp_now now)
 {
 	wp_ticket tickets[TICKETS_PER_CALL];
 	size_t count;
@@ -63,14 +63,14 @@ static void end_stream(struct wp_relay *r)
 	struct wp_source *source = r->setup.source;
 
 	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "parking_fenced")->error, WP_OK,
-			   "%.1500s; the stream begins again", view(r)->error.text);
+			   "%.1500s; the stream begins again", parked_view(r)->error.text);
 	source->ops->reading(source, WP_READING_LAST_WORD);
 }
 
 /* Whoever raised the generation had the slot then: this stream is over, or will be, unheard perhaps. */
 static void watch_state(struct wp_relay *r, struct wp_now now)
 {
-	const struct wp_parked_view *v = view(r);
+	const struct wp_parked_view *v = parked_view(r);
 
 	if (v->state == WP_PARKED_FENCED && wp_relay_reads(r) && wp_relay_is_streaming(r))
 		end_stream(r);
@@ -81,7 +81,7 @@ static void watch_state(struct wp_relay *r, struct wp_now now)
 /* At first only after a while: a connection that is lost is made again. */
 static void watch_trouble(struct wp_relay *r, struct wp_now now)
 {
-	const struct wp_parked_view *v = view(r);
+	const struct wp_parked_view *v = parked_view(r);
 	bool on = v->error.text[0] != '\0' && v->state != WP_PARKED_REFUSED;
 
 	if (!on && r->parking_trouble.noted)
@@ -110,13 +110,13 @@ static bool may_send(const struct wp_relay *r)
 	       wp_relay_sink(r)->state == WP_SINK_READY;
 }
 
-static enum wp_rc step(struct wp_relay *r)
+static enum wp_rc step_parking(struct wp_relay *r)
 {
 	return wp_parking_step(r->parking, may_send(r), wp_ledger_confirmed_lsn(&r->ledger),
 			       r->feedback.sent_flush);
 }
 
-static void send(struct wp_relay *r, struct wp_now now)
+static void send_parked_rows(struct wp_relay *r, struct wp_now now)
 {
 	struct wp_parking_row row;
 	struct wp_error error;
@@ -139,7 +139,8 @@ static void send(struct wp_relay *r, struct wp_now now)
 	}
 }
 
-static void note_failed(struct wp_relay *r, const struct wp_parking_news *news, struct wp_now now)
+static void note_attempt_failed(struct wp_relay *r, const struct wp_parking_news *news,
+				struct wp_now now)
 {
 	char position[WP_POSITION_TEXT_SIZE];
 
@@ -163,7 +164,7 @@ static void note_news(struct wp_relay *r, struct wp_now now)
 
 	while (r->notes.count < WP_NOTES_MAX / 2 && wp_parking_take_news(r->parking, &news)) {
 		if (news.failed)
-			note_failed(r, &news, now);
+			note_attempt_failed(r, &news, now);
 		else if (news.letter)
 			(void)wp_error_set(
 				&wp_relay_note(r, WP_NOTE_WARN, "dead_letter")->error, WP_OK,
@@ -197,17 +198,17 @@ void wp_relay_park(struct wp_relay *r, struct wp_now now)
 	if (r->parking == NULL)
 		return;
 	wp_parking_tick(r->parking, now.ms);
-	collect(r, now);
+	collect_put(r, now);
 	watch_state(r, now);
 	watch_trouble(r, now);
 	if (!wp_relay_reads(r) || !wp_relay_is_streaming(r))
 		return;
-	load(r, now);
-	if (step(r) != WP_OK)
+	load_aggregates(r, now);
+	if (step_parking(r) != WP_OK)
 		return; /* with memory it goes on */
-	send(r, now);
+	send_parked_rows(r, now);
 	/* What failed before it was sent, or was the last, is over now. */
-	(void)!step(r);
+	(void)!step_parking(r);
 	note_news(r, now);
 }
 
@@ -218,7 +219,7 @@ bool wp_relay_parking_holds_up(const struct wp_relay *r)
 
 const char *wp_relay_parking_trouble(const struct wp_relay *r)
 {
-	return r->parking_trouble.noted ? view(r)->error.text : NULL;
+	return r->parking_trouble.noted ? parked_view(r)->error.text : NULL;
 }
 
 int64_t wp_relay_parking_due(const struct wp_relay *r)

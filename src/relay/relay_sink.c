@@ -83,7 +83,7 @@ static void divert(struct wp_relay *r, const struct wp_report *report, struct wp
 	wp_relay_halt_for_event(r, "event_undeliverable", &error, true, now);
 }
 
-static void note_refusal(struct wp_relay *r, const struct wp_report *report)
+static void note_event_refused(struct wp_relay *r, const struct wp_report *report)
 {
 	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "event_refused")->error, WP_OK,
 			   "an event was refused with %s; %s", report->code,
@@ -176,14 +176,14 @@ static void refused(struct wp_relay *r, const struct wp_report *report, struct w
 	if (r->machine.state == WP_REWINDING || r->machine.state >= WP_FINISHING ||
 	    r->stop.sink_lost)
 		return;
-	note_refusal(r, report);
+	note_event_refused(r, report);
 	if (report->reaction != WP_REACT_ISOLATE) /* else it is found out, and goes its way */
 		wp_delivery_rewound(&r->delivery);
 	if (!refuses_always(r, report, now))
 		wp_relay_rewind(r, now);
 }
 
-static void take_report(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
+static void settle_report(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
 	if (wp_relay_parked_report(r, report) && report->outcome != WP_REFUSED) {
 		if (report->outcome == WP_CONFIRMED) {
@@ -232,7 +232,7 @@ bool wp_relay_collect(struct wp_relay *r, struct wp_now now)
 		count = r->setup.sink->ops->collect(r->setup.sink, now.ms, reports,
 						    REPORTS_PER_CALL);
 		for (size_t i = 0; i < count; i++)
-			take_report(r, &reports[i], now);
+			settle_report(r, &reports[i], now);
 		total += count;
 	} while (count == REPORTS_PER_CALL && total < REPORTS_PER_STEP);
 	return count == REPORTS_PER_CALL;
@@ -433,7 +433,7 @@ static struct wp_sink_use sink_use(const struct wp_relay *r)
 	};
 }
 
-static void watch_reach(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
+static void step_sink_watch(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
 	const struct wp_sink_use use = sink_use(r);
 	unsigned answer = wp_sink_watch_step(&r->sink, v, &use, now.ms);
@@ -490,7 +490,7 @@ void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 
 	if (r->machine.state == WP_HELD)
 		return;
-	watch_reach(r, v, now);
+	step_sink_watch(r, v, now);
 	wait_for_topic(r, v, now);
 	wait_for_schema(r, now);
 	if (v->state == WP_SINK_FAILED)

@@ -26,8 +26,8 @@ struct wp_slot_claim wp_relay_claim(const struct wp_relay *r)
 	};
 }
 
-static void go_on(struct wp_relay *r, const struct wp_slot_claim *c,
-		  const struct wp_source_facts *f, struct wp_now now)
+static void resume_or_claim(struct wp_relay *r, const struct wp_slot_claim *c,
+			    const struct wp_source_facts *f, struct wp_now now)
 {
 	struct wp_error error;
 
@@ -85,7 +85,7 @@ static void connected(struct wp_relay *r, struct wp_now now)
 	else if (wp_slot_identity_finds_gap(&r->identity, &c, f, &error))
 		wp_relay_halt(r, WP_EXIT_HUMAN, "slot_moved", &error, now);
 	else
-		go_on(r, &c, f, now);
+		resume_or_claim(r, &c, f, now);
 }
 
 /* An error that the server will give again at the same place is no matter of patience. */
@@ -126,7 +126,8 @@ static bool is_for_a_human(const struct wp_relay *r, const struct wp_source_fail
 	return f->reaction == WP_REACT_STOP_HUMAN;
 }
 
-static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct wp_now now)
+static void handle_source_failure(struct wp_relay *r, const struct wp_source_failure *f,
+				  struct wp_now now)
 {
 	enum wp_note_level level = f->reaction == WP_REACT_STANDBY ? WP_NOTE_DEBUG : WP_NOTE_WARN;
 	bool refused = f->reaction == WP_REACT_STOP_HUMAN || f->reaction == WP_REACT_STOP_CONFIG;
@@ -175,7 +176,7 @@ void wp_relay_watch_source(struct wp_relay *r, struct wp_now now)
 		break;
 	case WP_SOURCE_FAILED: {
 		struct wp_source_failure f = v->failure; /* the view changes below */
-		failed(r, &f, now);
+		handle_source_failure(r, &f, now);
 		break;
 	}
 	case WP_SOURCE_FINISHED:
@@ -190,7 +191,7 @@ void wp_relay_watch_source(struct wp_relay *r, struct wp_now now)
 
 /* -- frames --------------------------------------------------------------- */
 
-static void heard(struct wp_relay *r, const struct wp_taken *taken, struct wp_now now)
+static void note_heard(struct wp_relay *r, const struct wp_taken *taken, struct wp_now now)
 {
 	r->server = wp_lsn_max(r->server, taken->wal_end);
 	r->heard_ms = now.ms;
@@ -246,15 +247,15 @@ static bool goes_on_in_text(struct wp_relay *r, const struct wp_error *error, st
 	return true;
 }
 
-static void ask_partitions(struct wp_relay *r, enum wp_partition_step step)
+static void ask_source_partitions(struct wp_relay *r, enum wp_partition_step step)
 {
 	if (step == WP_PARTITIONS_ASK)
 		r->setup.source->ops->ask_partitions(r->setup.source);
 }
 
 /* What an answer of the pipeline means for the state; the frame stays pending unless taken. */
-static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_error *error,
-		      struct wp_now now)
+static void handle_not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_error *error,
+			     struct wp_now now)
 {
 	switch (rc) {
 	case WP_FULL:
@@ -264,8 +265,9 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_error *
 		wp_relay_handle(r, WP_NO_ROOM, now);
 		break;
 	case WP_PAUSE:
-		ask_partitions(r, wp_partition_question_open(
-					  &r->question, wp_pipeline_question(r->pipeline), now.ms));
+		ask_source_partitions(
+			r, wp_partition_question_open(&r->question,
+						      wp_pipeline_question(r->pipeline), now.ms));
 		wp_relay_handle(r, WP_NO_ROOM, now);
 		break;
 	case WP_DATA:
@@ -315,7 +317,7 @@ static bool must_rest(const struct wp_relay *r)
 }
 
 /* For each frame: what is rare is asked for only when it may be. Else the ledger's limits count. */
-static inline bool has_room(const struct wp_relay *r)
+static inline bool may_take_frame(const struct wp_relay *r)
 {
 	bool is_rare = r->isolation.on || r->reissue_from != 0 || wp_reload_waits(&r->reload);
 
@@ -336,7 +338,7 @@ static enum wp_rc next_frame(struct wp_relay *r)
 	return r->setup.source->ops->next(r->setup.source, &r->pending.frame);
 }
 
-static void note_sent(struct wp_relay *r, struct wp_now now)
+static void note_event_sent(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_position *at = wp_pipeline_last_position(r->pipeline);
 
@@ -475,24 +477,24 @@ static bool take_pending(struct wp_relay *r, struct wp_now now)
 		return false;
 	}
 	if (rc != WP_OK) {
-		not_taken(r, rc, &error, now);
+		handle_not_taken(r, rc, &error, now);
 		return false;
 	}
 	r->pending.frame = (struct wp_span){ 0 };
 	if (taken.event)
-		note_sent(r, now);
+		note_event_sent(r, now);
 	if (taken.rare)
 		note_rare(r, &taken, &error, now);
 	if (r->stop.drain.state == WP_DRAIN_MARKED && !wp_pipeline_in_transaction(r->pipeline))
 		wp_drain_commit(&r->stop.drain, wp_ledger_received_lsn(&r->ledger));
-	heard(r, &taken, now);
+	note_heard(r, &taken, now);
 	return true;
 }
 
 /* Takes one frame; false when the state changed or nothing is there. */
 static bool take_frame(struct wp_relay *r, struct wp_now now)
 {
-	if (!has_room(r)) {
+	if (!may_take_frame(r)) {
 		wp_relay_handle(r, WP_NO_ROOM, now);
 		return false;
 	}
@@ -531,7 +533,7 @@ static bool question_open(struct wp_relay *r, struct wp_now now)
 	enum wp_partition_step step = wp_partition_question_step(
 		&r->question, wp_relay_source(r)->partitions_asked, now.ms);
 
-	ask_partitions(r, step);
+	ask_source_partitions(r, step);
 	if (step == WP_PARTITIONS_UNKNOWN)
 		wp_relay_note(r, WP_NOTE_WARN, "partitions_unknown");
 	return step != WP_PARTITIONS_KNOWN;
@@ -539,7 +541,7 @@ static bool question_open(struct wp_relay *r, struct wp_now now)
 
 void wp_relay_try_again(struct wp_relay *r, struct wp_now now)
 {
-	if (r->machine.state != WP_PAUSED || question_open(r, now) || !has_room(r))
+	if (r->machine.state != WP_PAUSED || question_open(r, now) || !may_take_frame(r))
 		return;
 	if (wp_relay_sink(r)->state != WP_SINK_READY)
 		return;

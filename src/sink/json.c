@@ -6,7 +6,7 @@
 #include "walpost/base/utf8.h"
 #include "walpost/sink/json.h"
 
-static void put_string(struct wp_writer *w, struct wp_span text)
+static void put_display_text(struct wp_writer *w, struct wp_span text)
 {
 	wp_writer_keep(w, wp_json_write_string(w->into, text, WP_JSON_DISPLAY));
 }
@@ -19,7 +19,7 @@ static void put_base64(struct wp_writer *w, struct wp_span bytes)
 }
 
 /* "name":"text", or "name_base64":"..." where the bytes are no text. */
-static void put_member(struct wp_writer *w, const char *name, struct wp_span bytes)
+static void put_bytes_member(struct wp_writer *w, const char *name, struct wp_span bytes)
 {
 	bool is_text = wp_span_is_null(bytes) || wp_utf8_is_valid(bytes);
 
@@ -29,21 +29,21 @@ static void put_member(struct wp_writer *w, const char *name, struct wp_span byt
 	if (wp_span_is_null(bytes))
 		wp_writer_put(w, "null");
 	else if (is_text)
-		put_string(w, bytes);
+		put_display_text(w, bytes);
 	else
 		put_base64(w, bytes);
 }
 
-static void put_header(struct wp_writer *w, const struct wp_header *header)
+static void put_record_header(struct wp_writer *w, const struct wp_header *header)
 {
 	wp_writer_put(w, "{");
-	put_member(w, "name", header->name);
+	put_bytes_member(w, "name", header->name);
 	wp_writer_put(w, ",");
-	put_member(w, "value", header->value);
+	put_bytes_member(w, "value", header->value);
 	wp_writer_put(w, "}");
 }
 
-static void put_number(struct wp_writer *w, const char *name, int64_t number)
+static void put_number_member(struct wp_writer *w, const char *name, int64_t number)
 {
 	if (w->rc == WP_OK)
 		w->rc = wp_buffer_printf(w->into, ",\"%s\":%" PRId64, name, number);
@@ -54,20 +54,20 @@ static void put_record(struct wp_writer *w, const struct wp_record *record)
 {
 	char position[WP_POSITION_TEXT_SIZE];
 
-	put_member(w, "topic", record->topic);
+	put_bytes_member(w, "topic", record->topic);
 	if (record->partition != WP_PARTITION_BY_KEY)
-		put_number(w, "partition", record->partition);
+		put_number_member(w, "partition", record->partition);
 	wp_writer_put(w, ",");
-	put_member(w, "key", record->key);
+	put_bytes_member(w, "key", record->key);
 	wp_writer_put(w, ",\"headers\":[");
 	for (size_t i = 0; i < record->header_count; i++) {
 		wp_writer_put(w, i > 0 ? "," : "");
-		put_header(w, &record->headers[i]);
+		put_record_header(w, &record->headers[i]);
 	}
 	wp_writer_put(w, "],");
-	put_member(w, "value", record->value);
+	put_bytes_member(w, "value", record->value);
 	if (record->timestamp_ms != WP_TIMESTAMP_NOW)
-		put_number(w, "timestamp", record->timestamp_ms);
+		put_number_member(w, "timestamp", record->timestamp_ms);
 	wp_writer_put(w, ",\"position\":\"");
 	wp_writer_put(w, wp_position_text(&record->position, position));
 	wp_writer_put(w, "\"}\n");
@@ -88,11 +88,11 @@ enum wp_rc wp_json_poison(struct wp_buffer *into, const struct wp_record *record
 	struct wp_writer w = { .into = into, .rc = WP_OK };
 
 	wp_writer_put(&w, "{");
-	put_member(&w, "error", wp_span_of(reason));
+	put_bytes_member(&w, "error", wp_span_of(reason));
 	wp_writer_put(&w, ",");
-	put_member(&w, "table", wp_span_of(record->table));
+	put_bytes_member(&w, "table", wp_span_of(record->table));
 	wp_writer_put(&w, ",");
-	put_member(&w, "id", record->id);
+	put_bytes_member(&w, "id", record->id);
 	wp_writer_put(&w, ",");
 	put_record(&w, record);
 	return w.rc;

@@ -54,14 +54,14 @@ struct output {
 	struct wp_sink_view view;
 };
 
-static struct output *of(struct wp_sink *s)
+static struct output *output_of(struct wp_sink *s)
 {
 	return (struct output *)s;
 }
 
 /* ---- lines: a growing ring ---- */
 
-static bool grow(struct lines *l)
+static bool grow_lines(struct lines *l)
 {
 	size_t capacity = l->capacity == 0 ? 256 : l->capacity * 2;
 	struct line *ring = calloc(capacity, sizeof(*ring));
@@ -77,25 +77,25 @@ static bool grow(struct lines *l)
 
 static bool reserve_line(struct lines *l)
 {
-	return l->count < l->capacity || grow(l);
+	return l->count < l->capacity || grow_lines(l);
 }
 
-static struct line *at(const struct lines *l, size_t index)
+static struct line *ring_line(const struct lines *l, size_t index)
 {
 	assert(index < l->count);
 	return &l->ring[(l->first + index) & (l->capacity - 1)];
 }
 
-static void push(struct lines *l, struct line line)
+static void push_line(struct lines *l, struct line line)
 {
 	assert(l->count < l->capacity);
 	l->count++;
-	*at(l, l->count - 1) = line;
+	*ring_line(l, l->count - 1) = line;
 }
 
-static struct line pop(struct lines *l)
+static struct line pop_line(struct lines *l)
 {
-	struct line line = *at(l, 0);
+	struct line line = *ring_line(l, 0);
 
 	l->first = (l->first + 1) & (l->capacity - 1);
 	l->count--;
@@ -109,7 +109,7 @@ static size_t unwritten(const struct output *o)
 	return o->pending.size - o->head;
 }
 
-static ssize_t write_some(const struct output *o, const uint8_t *data, size_t size)
+static ssize_t write_to_output(const struct output *o, const uint8_t *data, size_t size)
 {
 	struct pollfd room = { .fd = o->fd, .events = POLLOUT };
 
@@ -128,7 +128,7 @@ static ssize_t write_some(const struct output *o, const uint8_t *data, size_t si
 	return -1;
 }
 
-static void fail(struct output *o, int errnum)
+static void fail_output(struct output *o, int errnum)
 {
 	o->view.state = WP_SINK_FAILED;
 	o->view.reaction = WP_REACT_STOP_HUMAN;
@@ -181,11 +181,11 @@ static void write_pending(struct output *o)
 	bool flows = unwritten(o) == 0;
 
 	while (unwritten(o) > 0) {
-		ssize_t size = write_some(o, o->pending.data + o->head, unwritten(o));
+		ssize_t size = write_to_output(o, o->pending.data + o->head, unwritten(o));
 		if (size < 0 && errno == EINTR)
 			continue;
 		if (size < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
-			fail(o, errno);
+			fail_output(o, errno);
 			return;
 		}
 		if (size <= 0)
@@ -201,7 +201,7 @@ static void write_pending(struct output *o)
 /* ---- the sink ---- */
 
 /* Only what is surely longer is refused here; the line itself decides after. */
-static bool has_room(const struct output *o, size_t size)
+static bool has_room_for(const struct output *o, size_t size)
 {
 	return unwritten(o) == 0 || unwritten(o) + size <= PENDING_MAX;
 }
@@ -209,17 +209,17 @@ static bool has_room(const struct output *o, size_t size)
 static enum wp_rc stdout_send(struct wp_sink *s, wp_ticket ticket, const struct wp_record *record,
 			      struct wp_error *error)
 {
-	struct output *o = of(s);
+	struct output *o = output_of(s);
 	size_t before = o->pending.size;
 
 	if (o->view.state != WP_SINK_READY)
 		return wp_error_set(error, WP_IO, "%s", o->view.error.text);
-	if (!has_room(o, wp_record_size(record)))
+	if (!has_room_for(o, wp_record_size(record)))
 		return WP_AGAIN;
 	if (!reserve_line(&o->sent))
 		return wp_error_set(error, WP_NOMEM, "out of memory for a line of standard output");
 	enum wp_rc rc = wp_json_record(&o->pending, record);
-	if (rc == WP_OK && !has_room(o, 0) && before > o->head)
+	if (rc == WP_OK && !has_room_for(o, 0) && before > o->head)
 		rc = WP_AGAIN;
 	if (rc != WP_OK)
 		o->pending.size = before;
@@ -233,30 +233,30 @@ static enum wp_rc stdout_send(struct wp_sink *s, wp_ticket ticket, const struct 
 	if (rc != WP_OK)
 		return rc;
 	uint64_t end = o->written + unwritten(o);
-	push(&o->sent, (struct line){ ticket, end - (o->pending.size - before), end });
+	push_line(&o->sent, (struct line){ ticket, end - (o->pending.size - before), end });
 	o->view.in_flight++;
 	return WP_OK;
 }
 
-static bool is_written(const struct output *o)
+static bool is_line_written(const struct output *o)
 {
-	return o->sent.count > 0 && at(&o->sent, 0)->end <= o->written;
+	return o->sent.count > 0 && ring_line(&o->sent, 0)->end <= o->written;
 }
 
 static size_t stdout_collect(struct wp_sink *s, int64_t now_ms, struct wp_report *reports,
 			     size_t max)
 {
-	struct output *o = of(s);
+	struct output *o = output_of(s);
 	size_t count = 0;
 
 	o->now_ms = now_ms;
 	if (o->view.state == WP_SINK_READY)
 		write_pending(o);
-	for (; count < max && is_written(o); count++)
-		reports[count] = (struct wp_report){ .ticket = pop(&o->sent).ticket,
+	for (; count < max && is_line_written(o); count++)
+		reports[count] = (struct wp_report){ .ticket = pop_line(&o->sent).ticket,
 						     .outcome = WP_CONFIRMED };
 	for (; count < max && o->purged.count > 0; count++)
-		reports[count] = (struct wp_report){ .ticket = pop(&o->purged).ticket,
+		reports[count] = (struct wp_report){ .ticket = pop_line(&o->purged).ticket,
 						     .outcome = WP_PURGED };
 	o->view.in_flight -= count;
 	return count;
@@ -267,8 +267,8 @@ static size_t keep_begun(struct output *o)
 {
 	size_t count = 0;
 
-	while (count < o->sent.count && at(&o->sent, count)->start < o->written)
-		o->begun_end = at(&o->sent, count++)->end;
+	while (count < o->sent.count && ring_line(&o->sent, count)->start < o->written)
+		o->begun_end = ring_line(&o->sent, count++)->end;
 	size_t kept = o->begun_end > o->written ? (size_t)(o->begun_end - o->written) : 0;
 	o->pending.size = o->head + kept;
 	return count;
@@ -276,21 +276,21 @@ static size_t keep_begun(struct output *o)
 
 static void stdout_purge(struct wp_sink *s)
 {
-	struct output *o = of(s);
+	struct output *o = output_of(s);
 	size_t begun = keep_begun(o);
 
 	for (size_t i = begun; i < o->sent.count; i++) {
 		/* Without memory the rest stays unreported until the restart that follows. */
 		if (!reserve_line(&o->purged))
 			break;
-		push(&o->purged, *at(&o->sent, i));
+		push_line(&o->purged, *ring_line(&o->sent, i));
 	}
 	o->sent.count = begun;
 }
 
 static void stdout_restart(struct wp_sink *s, enum wp_batching batching)
 {
-	struct output *o = of(s);
+	struct output *o = output_of(s);
 
 	(void)batching; /* a line is its own batch */
 	(void)keep_begun(o);
@@ -306,7 +306,7 @@ static void stdout_topics(struct wp_sink *s, struct wp_topic_list *into)
 
 static void stdout_ask_tail(struct wp_sink *s, const struct wp_tail_question *question)
 {
-	struct wp_tail *tail = &of(s)->view.tail;
+	struct wp_tail *tail = &output_of(s)->view.tail;
 
 	tail->state = WP_TAIL_UNKNOWN;
 	(void)wp_error_set(&tail->error, WP_OK,
@@ -315,12 +315,12 @@ static void stdout_ask_tail(struct wp_sink *s, const struct wp_tail_question *qu
 
 static const struct wp_sink_view *stdout_view(struct wp_sink *s)
 {
-	return &of(s)->view;
+	return &output_of(s)->view;
 }
 
 static int stdout_fd(struct wp_sink *s, short *ret_events)
 {
-	const struct output *o = of(s);
+	const struct output *o = output_of(s);
 	bool wanted = unwritten(o) > 0 && o->view.state == WP_SINK_READY && o->kind != KIND_FILE;
 
 	*ret_events = wanted ? POLLOUT : 0;
@@ -329,9 +329,9 @@ static int stdout_fd(struct wp_sink *s, short *ret_events)
 
 static int64_t stdout_due(struct wp_sink *s)
 {
-	const struct output *o = of(s);
+	const struct output *o = output_of(s);
 
-	if (is_written(o) || o->purged.count > 0)
+	if (is_line_written(o) || o->purged.count > 0)
 		return o->now_ms;
 	if (o->view.state != WP_SINK_READY || unwritten(o) == 0)
 		return INT64_MAX;
@@ -344,7 +344,7 @@ static int64_t stdout_due(struct wp_sink *s)
 
 static void stdout_free(struct wp_sink *s, int64_t wait_ms)
 {
-	struct output *o = of(s);
+	struct output *o = output_of(s);
 
 	(void)wait_ms; /* what is not written was not confirmed */
 	if (o == NULL)
@@ -374,7 +374,7 @@ static const struct wp_sink_ops ops = {
  * A pipe or terminal gets an open file of our own: O_NONBLOCK set on the
  * inherited one would change it for every process that shares it.
  */
-static void reopen(struct output *o, int fd)
+static void reopen_output(struct output *o, int fd)
 {
 	char path[32];
 
@@ -407,7 +407,7 @@ enum wp_rc wp_stdout_new(int fd, struct wp_sink **ret, struct wp_error *error)
 	else if (S_ISSOCK(status.st_mode))
 		o->kind = KIND_SOCKET;
 	else
-		reopen(o, fd);
+		reopen_output(o, fd);
 	*ret = &o->sink;
 	return WP_OK;
 }

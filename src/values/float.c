@@ -115,8 +115,8 @@ static struct decimal shortest(double number, const struct format *f, const stru
 	return d;
 }
 
-static void print(double number, const struct format *f, const struct rules *r,
-		  char text[TEXT_SIZE])
+static void print_shortest(double number, const struct format *f, const struct rules *r,
+			   char text[TEXT_SIZE])
 {
 	struct decimal d = shortest(fabs(number), f, r);
 	const char *sign = signbit(number) ? "-" : "";
@@ -161,7 +161,7 @@ enum wp_rc wp_print_float(enum wp_type type, struct wp_span value, struct wp_buf
 	} else if (isinf(number)) {
 		wp_print_text(texts, number < 0 ? "-Infinity" : "Infinity");
 	} else {
-		print(number, f, &postgres, text);
+		print_shortest(number, f, &postgres, text);
 		wp_print_text(texts, text);
 	}
 	return WP_OK;
@@ -189,7 +189,7 @@ static bool is_number(const char *text)
 }
 
 /* False: Postgres prints no such number. */
-static bool read_number(enum wp_type type, struct wp_span text, double *ret)
+static bool read_float(enum wp_type type, struct wp_span text, double *ret)
 {
 	char copy[TEXT_SIZE] = "";
 
@@ -216,9 +216,9 @@ enum wp_rc wp_render_float(struct wp_buffer *into, enum wp_type type, struct wp_
 			return wp_buffer_append(into, text);
 		return wp_buffer_printf(into, "\"%.*s\"", (int)text.size, (const char *)text.data);
 	}
-	if (!read_number(type, text, &number))
+	if (!read_float(type, text, &number))
 		return wp_error_set(error, WP_DATA, "\"%s\" is not a float%d in Postgres's format",
 				    wp_excerpt(&shown, text), type == WP_TYPE_FLOAT4 ? 4 : 8);
-	print(number, type == WP_TYPE_FLOAT4 ? &float4 : &float8, &java, printed);
+	print_shortest(number, type == WP_TYPE_FLOAT4 ? &float4 : &float8, &java, printed);
 	return wp_buffer_append_text(into, printed);
 }

@@ -28,29 +28,29 @@ struct reader {
 	bool bad;
 };
 
-static bool is_there(const struct reader *r, const char *text)
+static bool is_text_next(const struct reader *r, const char *text)
 {
 	size_t size = strlen(text);
 
 	return !r->bad && (size_t)(r->end - r->at) >= size && memcmp(r->at, text, size) == 0;
 }
 
-static bool accept(struct reader *r, const char *text)
+static bool accept_text(struct reader *r, const char *text)
 {
-	if (!is_there(r, text))
+	if (!is_text_next(r, text))
 		return false;
 	r->at += strlen(text);
 	return true;
 }
 
-static void expect(struct reader *r, const char *text)
+static void expect_text(struct reader *r, const char *text)
 {
-	if (!accept(r, text))
+	if (!accept_text(r, text))
 		r->bad = true;
 }
 
 /* `ret_count` may be NULL. */
-static int64_t read_number(struct reader *r, int digits_min, int digits_max, int *ret_count)
+static int64_t read_padded_number(struct reader *r, int digits_min, int digits_max, int *ret_count)
 {
 	int64_t number = 0;
 	int count = 0;
@@ -68,7 +68,7 @@ static int64_t read_number(struct reader *r, int digits_min, int digits_max, int
 
 static int64_t read_below(struct reader *r, int64_t bound)
 {
-	int64_t number = read_number(r, 2, 2, NULL);
+	int64_t number = read_padded_number(r, 2, 2, NULL);
 
 	if (number >= bound)
 		r->bad = true;
@@ -78,12 +78,12 @@ static int64_t read_below(struct reader *r, int64_t bound)
 /* year-month-day; the era follows behind everything else. */
 static struct wp_date read_date(struct reader *r)
 {
-	struct wp_date date = { .year = read_number(r, 4, YEAR_DIGITS_MAX, NULL) };
+	struct wp_date date = { .year = read_padded_number(r, 4, YEAR_DIGITS_MAX, NULL) };
 
-	expect(r, "-");
-	date.month = read_number(r, 2, 2, NULL);
-	expect(r, "-");
-	date.day = read_number(r, 2, 2, NULL);
+	expect_text(r, "-");
+	date.month = read_padded_number(r, 2, 2, NULL);
+	expect_text(r, "-");
+	date.day = read_padded_number(r, 2, 2, NULL);
 	return date;
 }
 
@@ -93,12 +93,12 @@ static int64_t read_clock(struct reader *r)
 	int64_t hours = read_below(r, 25);
 	int count = 0;
 
-	expect(r, ":");
+	expect_text(r, ":");
 	int64_t minutes = read_below(r, 60);
-	expect(r, ":");
+	expect_text(r, ":");
 	int64_t us = (hours * 3600 + minutes * 60 + read_below(r, 60)) * US_PER_SECOND;
-	if (accept(r, ".")) {
-		int64_t fraction = read_number(r, 1, FRACTION_DIGITS_MAX, &count);
+	if (accept_text(r, ".")) {
+		int64_t fraction = read_padded_number(r, 1, FRACTION_DIGITS_MAX, &count);
 		for (; count < FRACTION_DIGITS_MAX; count++)
 			fraction *= 10;
 		us += fraction;
@@ -109,16 +109,16 @@ static int64_t read_clock(struct reader *r)
 }
 
 /* +hours[:minutes[:seconds]], to seconds. */
-static int64_t read_offset(struct reader *r)
+static int64_t read_utc_offset(struct reader *r)
 {
-	bool west = accept(r, "-");
+	bool west = accept_text(r, "-");
 
 	if (!west)
-		expect(r, "+");
+		expect_text(r, "+");
 	int64_t seconds = read_below(r, 24) * 3600;
-	if (accept(r, ":"))
+	if (accept_text(r, ":"))
 		seconds += read_below(r, 60) * 60;
-	if (accept(r, ":"))
+	if (accept_text(r, ":"))
 		seconds += read_below(r, 60);
 	return west ? -seconds : seconds;
 }
@@ -128,7 +128,7 @@ static int64_t read_era(struct reader *r, struct wp_date date)
 {
 	if (date.year == 0)
 		r->bad = true;
-	if (accept(r, " BC"))
+	if (accept_text(r, " BC"))
 		date.year = 1 - date.year;
 	if (r->bad || r->at != r->end || date.month < 1 || date.month > 12 || date.day < 1 ||
 	    date.day > days_in_month(date.year, date.month)) {
@@ -140,7 +140,7 @@ static int64_t read_era(struct reader *r, struct wp_date date)
 
 /* ---- answers ---- */
 
-static const char *name_of(enum wp_type type)
+static const char *moment_type_name(enum wp_type type)
 {
 	switch (type) {
 	case WP_TYPE_DATE:
@@ -154,22 +154,22 @@ static const char *name_of(enum wp_type type)
 	}
 }
 
-static enum wp_rc blame(enum wp_type type, struct wp_span text, struct wp_error *error)
+static enum wp_rc refuse_moment(enum wp_type type, struct wp_span text, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
 	if (wp_span_is(text, "infinity") || wp_span_is(text, "-infinity"))
 		return wp_error_set(error, WP_DATA, "the %s is %s, which is not a point in time",
-				    name_of(type), wp_excerpt(&shown, text));
+				    moment_type_name(type), wp_excerpt(&shown, text));
 	return wp_error_set(error, WP_DATA, "\"%s\" is not a %s in Postgres's format",
-			    wp_excerpt(&shown, text), name_of(type));
+			    wp_excerpt(&shown, text), moment_type_name(type));
 }
 
 static enum wp_rc blame_distance(enum wp_type type, struct wp_span text, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
-	return wp_error_set(error, WP_DATA, "the %s %s is out of range", name_of(type),
+	return wp_error_set(error, WP_DATA, "the %s %s is out of range", moment_type_name(type),
 			    wp_excerpt(&shown, text));
 }
 
@@ -180,7 +180,7 @@ enum wp_rc wp_moment_days(struct wp_span text, int32_t *ret_days, struct wp_erro
 	int64_t days = read_era(&r, date);
 
 	if (r.bad)
-		return blame(WP_TYPE_DATE, text, error);
+		return refuse_moment(WP_TYPE_DATE, text, error);
 	if (days < INT32_MIN || days > INT32_MAX)
 		return blame_distance(WP_TYPE_DATE, text, error);
 	*ret_days = (int32_t)days;
@@ -199,16 +199,16 @@ enum wp_rc wp_moment_us(enum wp_type type, struct wp_span text, int64_t *ret_us,
 	if (type != WP_TYPE_TIME)
 		date = read_date(&r);
 	if (type == WP_TYPE_TIMESTAMP || type == WP_TYPE_TIMESTAMPTZ)
-		expect(&r, " ");
+		expect_text(&r, " ");
 	if (type != WP_TYPE_DATE)
 		us = read_clock(&r);
 	if (type != WP_TYPE_TIME && us == US_PER_DAY)
 		r.bad = true;
 	if (type == WP_TYPE_TIMESTAMPTZ)
-		us -= read_offset(&r) * US_PER_SECOND;
+		us -= read_utc_offset(&r) * US_PER_SECOND;
 	int64_t days = read_era(&r, date);
 	if (r.bad)
-		return blame(type, text, error);
+		return refuse_moment(type, text, error);
 	/* `us` may be two days, in both directions. */
 	if (days > INT64_MAX / US_PER_DAY - 2 || days < INT64_MIN / US_PER_DAY + 2)
 		return blame_distance(type, text, error);

@@ -150,7 +150,7 @@ static bool is_null_word(struct wp_span text)
 }
 
 /* All of these types have a comma between elements (pg_type.typdelim). */
-static bool needs_quotes(struct wp_span text)
+static bool needs_array_quotes(struct wp_span text)
 {
 	static const char special[] = "\"\\{}, \t\n\r\v\f";
 
@@ -164,7 +164,7 @@ static bool needs_quotes(struct wp_span text)
 }
 
 /* What stands at the end of `texts` from `start` on; moved byte by byte, from behind. */
-static void quote(struct wp_buffer *texts, size_t start)
+static void quote_item(struct wp_buffer *texts, size_t start)
 {
 	struct wp_span text = { .data = texts->data + start, .size = texts->size - start };
 	size_t more = 2 + count_escapes(text);
@@ -198,13 +198,13 @@ static enum wp_rc print_item(enum wp_type element, struct wp_span item, struct w
 		return rc;
 	if (texts->size == start) /* nothing was printed: it stands in the value */
 		wp_print_bytes(texts, text.data, text.size);
-	if (needs_quotes(text))
-		quote(texts, start);
+	if (needs_array_quotes(text))
+		quote_item(texts, start);
 	return WP_OK;
 }
 
 /* [2:3][1:2]=, unless all begin with 1. */
-static void print_bounds(const struct array *a, struct wp_buffer *texts)
+static void print_array_bounds(const struct array *a, struct wp_buffer *texts)
 {
 	bool is_plain = true;
 
@@ -257,7 +257,7 @@ enum wp_rc wp_print_array(enum wp_type element, struct wp_span value, struct wp_
 	if (a.count == 0) {
 		wp_print_text(texts, "{}");
 	} else {
-		print_bounds(&a, texts);
+		print_array_bounds(&a, texts);
 		enum wp_rc rc = print_items(&a, element, texts);
 		if (rc != WP_OK)
 			return rc;

@@ -107,7 +107,7 @@ static unsigned group_at(const struct numeric *n, size_t index)
 	return (unsigned)(n->groups.data[2 * index] << 8 | n->groups.data[2 * index + 1]);
 }
 
-static bool is_number(const struct numeric *n)
+static bool is_valid_numeric(const struct numeric *n)
 {
 	if ((n->sign != SIGN_POSITIVE && n->sign != SIGN_NEGATIVE) || n->scale > SCALE_MAX)
 		return false;
@@ -165,7 +165,7 @@ enum wp_rc wp_print_numeric(struct wp_span value, struct wp_buffer *texts)
 		wp_print_text(texts, special_text(&n));
 		return WP_OK;
 	}
-	if (!is_number(&n))
+	if (!is_valid_numeric(&n))
 		return WP_CONFIG;
 	if (n.sign == SIGN_NEGATIVE)
 		wp_print_char(texts, '-');

@@ -36,7 +36,7 @@ size_t wp_scalar_room(enum wp_type type, struct wp_span value)
 	}
 }
 
-static void put_hex(uint8_t to[2], uint8_t byte)
+static void put_hex_byte(uint8_t to[2], uint8_t byte)
 {
 	to[0] = (uint8_t)digits[byte >> 4];
 	to[1] = (uint8_t)digits[byte & 15];
@@ -53,7 +53,7 @@ static enum wp_rc print_uuid(struct wp_span value, struct wp_buffer *texts)
 	for (size_t i = 0; i < UUID_SIZE; i++) {
 		if (i == 4 || i == 6 || i == 8 || i == 10)
 			text[at++] = '-';
-		put_hex(text + at, value.data[i]);
+		put_hex_byte(text + at, value.data[i]);
 		at += 2;
 	}
 	wp_print_bytes(texts, text, UUID_TEXT_SIZE);
@@ -66,7 +66,7 @@ static enum wp_rc print_bytea(struct wp_span value, struct wp_buffer *texts)
 	wp_print_text(texts, "\\x");
 	assert(value.size <= (texts->capacity - texts->size) / 2);
 	for (size_t i = 0; i < value.size; i++) {
-		put_hex(texts->data + texts->size, value.data[i]);
+		put_hex_byte(texts->data + texts->size, value.data[i]);
 		texts->size += 2;
 	}
 	return WP_OK;
@@ -101,7 +101,7 @@ static enum wp_rc print_char(struct wp_span value, struct wp_buffer *texts)
 	return WP_OK;
 }
 
-static enum wp_rc print(enum wp_type type, struct wp_span value, struct wp_buffer *texts)
+static enum wp_rc print_value(enum wp_type type, struct wp_span value, struct wp_buffer *texts)
 {
 	switch (type) {
 	case WP_TYPE_CHAR:
@@ -152,7 +152,7 @@ enum wp_rc wp_scalar_text(enum wp_type type, struct wp_span value, struct wp_buf
 	default:
 		break;
 	}
-	enum wp_rc rc = print(type, value, texts);
+	enum wp_rc rc = print_value(type, value, texts);
 	if (rc == WP_OK)
 		*ret = (struct wp_span){ .data = texts->data + start, .size = texts->size - start };
 	return rc;

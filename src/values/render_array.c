@@ -20,7 +20,7 @@ struct reader {
 	struct wp_buffer element; /* the last one that was read */
 };
 
-static enum wp_rc blame(struct wp_span text, struct wp_error *error)
+static enum wp_rc refuse_array(struct wp_span text, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
@@ -28,14 +28,14 @@ static enum wp_rc blame(struct wp_span text, struct wp_error *error)
 			    wp_excerpt(&shown, text));
 }
 
-static bool is_there(const struct reader *r, uint8_t byte)
+static bool is_byte_next(const struct reader *r, uint8_t byte)
 {
 	return r->at < r->end && *r->at == byte;
 }
 
-static bool accept(struct reader *r, uint8_t byte)
+static bool accept_byte(struct reader *r, uint8_t byte)
 {
-	if (!is_there(r, byte))
+	if (!is_byte_next(r, byte))
 		return false;
 	r->at++;
 	return true;
@@ -45,14 +45,14 @@ static void skip_bounds(struct reader *r)
 {
 	const uint8_t *equals = NULL;
 
-	if (is_there(r, '['))
+	if (is_byte_next(r, '['))
 		equals = memchr(r->at, '=', (size_t)(r->end - r->at));
 	if (equals != NULL)
 		r->at = equals + 1;
 }
 
 /* Behind the opening quote. The element's buffer has room for all of the text. */
-static bool read_quoted(struct reader *r)
+static bool read_quoted_item(struct reader *r)
 {
 	while (r->at < r->end) {
 		uint8_t c = *r->at++;
@@ -82,8 +82,8 @@ static bool read_element(struct reader *r, bool *ret_null)
 {
 	wp_buffer_reset(&r->element);
 	*ret_null = false;
-	if (accept(r, '"'))
-		return read_quoted(r);
+	if (accept_byte(r, '"'))
+		return read_quoted_item(r);
 	if (!read_bare(r))
 		return false;
 	*ret_null = wp_span_is(wp_buffer_span(&r->element), "NULL");
@@ -110,18 +110,18 @@ static enum wp_rc render_elements(struct reader *r, struct wp_buffer *into,
 
 	do {
 		if (!read_element(r, &null))
-			return blame(text, error);
+			return refuse_array(text, error);
 		if (null)
 			rc = write_null(into, type, error);
 		else
 			rc = wp_render_scalar(into, type->element, type->modifier,
 					      wp_buffer_span(&r->element), form, error);
-		if (rc == WP_OK && is_there(r, ','))
+		if (rc == WP_OK && is_byte_next(r, ','))
 			rc = wp_buffer_append_text(into, form == WP_RENDER_PLAIN ? ", " : ",");
-	} while (rc == WP_OK && accept(r, ','));
+	} while (rc == WP_OK && accept_byte(r, ','));
 	if (rc != WP_OK)
 		return rc;
-	return accept(r, '}') && r->at == r->end ? WP_OK : blame(text, error);
+	return accept_byte(r, '}') && r->at == r->end ? WP_OK : refuse_array(text, error);
 }
 
 static enum wp_rc render_list(struct reader *r, struct wp_buffer *into,
@@ -129,12 +129,12 @@ static enum wp_rc render_list(struct reader *r, struct wp_buffer *into,
 			      enum wp_render_form form, struct wp_error *error)
 {
 	skip_bounds(r);
-	if (!accept(r, '{'))
-		return blame(text, error);
-	if (is_there(r, '{'))
+	if (!accept_byte(r, '{'))
+		return refuse_array(text, error);
+	if (is_byte_next(r, '{'))
 		return wp_error_set(error, WP_DATA, "an array has more than one dimension");
-	if (accept(r, '}'))
-		return r->at == r->end ? WP_OK : blame(text, error);
+	if (accept_byte(r, '}'))
+		return r->at == r->end ? WP_OK : refuse_array(text, error);
 	return render_elements(r, into, type, text, form, error);
 }
 

@@ -27,7 +27,7 @@ struct wp_decimal {
 /* So many digits are taken at once: their value, and what it is multiplied by, has 32 bits. */
 #define CHUNK_DIGITS 9
 
-static struct wp_span read_digits(const uint8_t **at, const uint8_t *end)
+static struct wp_span take_digits(const uint8_t **at, const uint8_t *end)
 {
 	struct wp_span digits = { .data = *at };
 
@@ -57,13 +57,13 @@ static bool decimal_read(struct wp_span text, struct wp_decimal *ret)
 		d.is_negative = true;
 		at++;
 	}
-	d.whole = read_digits(&at, end);
+	d.whole = take_digits(&at, end);
 	d.fraction = (struct wp_span){ .data = at };
 	if (d.whole.size == 0)
 		return false;
 	if (at < end && *at == '.') {
 		at++;
-		d.fraction = read_digits(&at, end);
+		d.fraction = take_digits(&at, end);
 		if (d.fraction.size == 0)
 			return false;
 	}
@@ -185,7 +185,7 @@ static void convert(const struct wp_decimal *d, struct magnitude *m)
 }
 
 /* Big-endian, with a byte for the sign in front; returns without what says nothing. */
-static struct wp_span print(const struct magnitude *m, bool negative, uint8_t *bytes)
+static struct wp_span print_magnitude(const struct magnitude *m, bool negative, uint8_t *bytes)
 {
 	size_t size = m->count * 4 + 1;
 	unsigned carry = negative;
@@ -216,7 +216,7 @@ static enum wp_rc decimal_write_base64(struct wp_buffer *into, const struct wp_d
 	if (m.words != NULL && bytes != NULL) {
 		convert(d, &m);
 		assert(m.count <= count);
-		rc = wp_base64_write(into, print(&m, d->is_negative, bytes));
+		rc = wp_base64_write(into, print_magnitude(&m, d->is_negative, bytes));
 	}
 	free(bytes);
 	free(m.words);
@@ -275,7 +275,7 @@ struct wp_render_scale wp_render_scale(int32_t modifier)
 	};
 }
 
-static enum wp_rc blame(struct wp_span text, struct wp_error *error)
+static enum wp_rc refuse_numeric(struct wp_span text, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
@@ -359,7 +359,7 @@ enum wp_rc wp_render_numeric(struct wp_buffer *into, int32_t modifier, struct wp
 	struct wp_decimal d;
 
 	if (!decimal_read(text, &d))
-		return blame(text, error);
+		return refuse_numeric(text, error);
 	if (scale.is_variable) {
 		decimal_strip(&d);
 		return write_variable(into, &d);

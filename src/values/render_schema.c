@@ -10,7 +10,7 @@ struct schema {
 	const char *name; /* NULL: none */
 };
 
-static struct schema schema_of(enum wp_type type, int32_t modifier)
+static struct schema schema_of_type(enum wp_type type, int32_t modifier)
 {
 	bool is_ms = wp_render_precision(modifier) <= 3;
 
@@ -62,12 +62,12 @@ static struct schema schema_of(enum wp_type type, int32_t modifier)
 	}
 }
 
-static bool is_variable(const struct wp_column_type *type)
+static bool has_variable_scale(const struct wp_column_type *type)
 {
 	return type->type == WP_TYPE_NUMERIC && wp_render_scale(type->modifier).is_variable;
 }
 
-static enum wp_rc write_text(struct wp_buffer *into, const char *text)
+static enum wp_rc write_json_text(struct wp_buffer *into, const char *text)
 {
 	return wp_json_write_string(into, wp_span_of(text), WP_JSON_JACKSON);
 }
@@ -77,10 +77,10 @@ static enum wp_rc write_parameters(struct wp_buffer *into, const struct wp_colum
 	if (type->type == WP_TYPE_ENUM && type->labels != NULL) {
 		enum wp_rc rc = wp_buffer_append_text(into, ",\"parameters\":{\"allowed\":");
 		if (rc == WP_OK)
-			rc = write_text(into, type->labels);
+			rc = write_json_text(into, type->labels);
 		return rc == WP_OK ? wp_buffer_append_byte(into, '}') : rc;
 	}
-	if (type->type == WP_TYPE_NUMERIC && !is_variable(type)) {
+	if (type->type == WP_TYPE_NUMERIC && !has_variable_scale(type)) {
 		struct wp_render_scale scale = wp_render_scale(type->modifier);
 		return wp_buffer_printf(into,
 					",\"parameters\":{\"scale\":\"%d\","
@@ -90,7 +90,7 @@ static enum wp_rc write_parameters(struct wp_buffer *into, const struct wp_colum
 	return WP_OK;
 }
 
-static enum wp_rc write_name(struct wp_buffer *into, const char *name)
+static enum wp_rc write_schema_name(struct wp_buffer *into, const char *name)
 {
 	return name == NULL ? WP_OK
 			    : wp_buffer_printf(into, ",\"name\":\"%s\",\"version\":1", name);
@@ -101,17 +101,17 @@ static enum wp_rc write_field(struct wp_buffer *into, const char *field)
 	if (field == NULL)
 		return WP_OK;
 	enum wp_rc rc = wp_buffer_append_text(into, ",\"field\":");
-	return rc == WP_OK ? write_text(into, field) : rc;
+	return rc == WP_OK ? write_json_text(into, field) : rc;
 }
 
 /* All but what comes with an array. */
 static enum wp_rc write_scalar(struct wp_buffer *into, const struct wp_column_type *type,
 			       const char *field)
 {
-	struct schema schema = schema_of(type->type, type->modifier);
+	struct schema schema = schema_of_type(type->type, type->modifier);
 
 	enum wp_rc rc = wp_buffer_printf(into, "{\"type\":\"%s\"", schema.type);
-	if (rc == WP_OK && is_variable(type))
+	if (rc == WP_OK && has_variable_scale(type))
 		rc = wp_buffer_append_text(
 			into,
 			",\"fields\":[{\"type\":\"int32\",\"optional\":false,\"field\":\"scale\"},"
@@ -120,8 +120,8 @@ static enum wp_rc write_scalar(struct wp_buffer *into, const struct wp_column_ty
 		rc = wp_buffer_printf(into, ",\"optional\":%s",
 				      type->is_optional ? "true" : "false");
 	if (rc == WP_OK)
-		rc = write_name(into, schema.name);
-	if (rc == WP_OK && is_variable(type))
+		rc = write_schema_name(into, schema.name);
+	if (rc == WP_OK && has_variable_scale(type))
 		rc = wp_buffer_append_text(into, ",\"doc\":\"Variable scaled decimal\"");
 	if (rc == WP_OK)
 		rc = write_parameters(into, type);
@@ -130,8 +130,8 @@ static enum wp_rc write_scalar(struct wp_buffer *into, const struct wp_column_ty
 	return rc == WP_OK ? wp_buffer_append_byte(into, '}') : rc;
 }
 
-static enum wp_rc write_array(struct wp_buffer *into, const struct wp_column_type *type,
-			      const char *field)
+static enum wp_rc write_array_schema(struct wp_buffer *into, const struct wp_column_type *type,
+				     const char *field)
 {
 	struct wp_column_type items = {
 		.type = type->element,
@@ -157,7 +157,7 @@ enum wp_rc wp_render_schema(struct wp_buffer *into, const struct wp_column_type 
 	size_t size = into->size;
 
 	assert(wp_render_knows(type));
-	enum wp_rc rc = type->type == WP_TYPE_ARRAY ? write_array(into, type, field)
+	enum wp_rc rc = type->type == WP_TYPE_ARRAY ? write_array_schema(into, type, field)
 						    : write_scalar(into, type, field);
 	if (rc != WP_OK)
 		into->size = size;

@@ -100,7 +100,7 @@ const char *wp_column_facts_constant(const struct wp_column_facts *f,
 }
 
 /* Where the oid is among them, or where it would be. */
-static size_t type_place(const struct wp_column_facts *f, uint32_t oid)
+static size_t type_fact_place(const struct wp_column_facts *f, uint32_t oid)
 {
 	size_t low = 0;
 	size_t high = f->type_count;
@@ -118,7 +118,7 @@ static size_t type_place(const struct wp_column_facts *f, uint32_t oid)
 bool wp_column_facts_add_type(struct wp_column_facts *f, const struct wp_type_fact *fact,
 			      const char *labels)
 {
-	size_t at = type_place(f, fact->oid);
+	size_t at = type_fact_place(f, fact->oid);
 
 	if (f->type_count == WP_TYPE_FACTS_MAX)
 		return false;
@@ -141,7 +141,7 @@ const struct wp_column_fact *wp_column_facts_find(const struct wp_column_facts *
 
 const struct wp_type_fact *wp_column_facts_type(const struct wp_column_facts *f, uint32_t oid)
 {
-	size_t at = type_place(f, oid);
+	size_t at = type_fact_place(f, oid);
 
 	return at < f->type_count && f->types[at].oid == oid ? &f->types[at] : NULL;
 }

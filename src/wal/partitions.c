@@ -19,7 +19,7 @@ void wp_partitions_release(struct wp_partitions *p)
 }
 
 /* Takes digits, and `end` after them unless the text ends there. */
-static bool take_number(const char **at, char end, uint64_t *ret)
+static bool take_digits_until(const char **at, char end, uint64_t *ret)
 {
 	char *rest;
 
@@ -33,7 +33,7 @@ static bool take_number(const char **at, char end, uint64_t *ret)
 	return true;
 }
 
-static size_t count_of(const char *list)
+static size_t count_listed(const char *list)
 {
 	size_t count = *list != '\0';
 
@@ -51,7 +51,7 @@ static void *new_list(size_t count, size_t size)
 /* -- roots ------------------------------------------------------------------ */
 
 /* The names go behind one another, each with its NUL. */
-static enum wp_rc read_name(struct wp_partitions *p, struct wp_json_walk *walk)
+static enum wp_rc read_partition_name(struct wp_partitions *p, struct wp_json_walk *walk)
 {
 	struct wp_span none;
 	struct wp_json value;
@@ -73,8 +73,8 @@ static enum wp_rc read_root(struct wp_partitions *p, struct wp_span oid, const s
 		return WP_PROTO;
 	p->roots[p->root_count++].oid = (uint32_t)strtoul((const char *)oid.data + 1, NULL, 10);
 	wp_json_walk_init(&walk, pair);
-	enum wp_rc rc = read_name(p, &walk);
-	return rc == WP_OK ? read_name(p, &walk) : rc;
+	enum wp_rc rc = read_partition_name(p, &walk);
+	return rc == WP_OK ? read_partition_name(p, &walk) : rc;
 }
 
 /* The buffer does not move any more. */
@@ -149,7 +149,7 @@ static bool take_child(const char **at)
 
 static enum wp_rc read_partitions(struct wp_partitions *p, const char *at)
 {
-	size_t count = count_of(at);
+	size_t count = count_listed(at);
 	uint64_t oid;
 	uint64_t table;
 	uint64_t root;
@@ -161,14 +161,14 @@ static enum wp_rc read_partitions(struct wp_partitions *p, const char *at)
 		return WP_NOMEM;
 	for (; p->count < count; p->count++) {
 		uint64_t before = p->count > 0 ? p->items[p->count - 1].oid : 0;
-		if (!take_number(&at, ' ', &oid))
+		if (!take_digits_until(&at, ' ', &oid))
 			return WP_PROTO;
 		bool has_more = at[strspn(at, "0123456789")] == ' ';
 		root = 0;
-		if (!take_number(&at, has_more ? ' ' : ',', &table))
+		if (!take_digits_until(&at, has_more ? ' ' : ',', &table))
 			return WP_PROTO;
 		bool inherits = has_more && take_child(&at);
-		if (has_more && !inherits && !take_number(&at, ',', &root))
+		if (has_more && !inherits && !take_digits_until(&at, ',', &root))
 			return WP_PROTO;
 		if (oid <= before || oid > UINT32_MAX || table > UINT32_MAX || root > UINT32_MAX)
 			return WP_PROTO;
@@ -185,7 +185,7 @@ static enum wp_rc read_partitions(struct wp_partitions *p, const char *at)
 /* In 64 bits, of which the log has the lower half. */
 static enum wp_rc read_xids(const char *at, uint32_t **ret, size_t *ret_count)
 {
-	size_t count = count_of(at);
+	size_t count = count_listed(at);
 	uint64_t xid;
 
 	if (count > RUNNING_MAX)
@@ -194,7 +194,7 @@ static enum wp_rc read_xids(const char *at, uint32_t **ret, size_t *ret_count)
 	if (*ret == NULL)
 		return WP_NOMEM;
 	for (; *ret_count < count; (*ret_count)++) {
-		if (!take_number(&at, ',', &xid))
+		if (!take_digits_until(&at, ',', &xid))
 			return WP_PROTO;
 		(*ret)[*ret_count] = (uint32_t)xid;
 	}
@@ -207,7 +207,7 @@ static enum wp_rc read_snapshot(struct wp_partitions *p, const char *at)
 	uint64_t xmin;
 	uint64_t xmax;
 
-	if (!take_number(&at, ':', &xmin) || !take_number(&at, ':', &xmax))
+	if (!take_digits_until(&at, ':', &xmin) || !take_digits_until(&at, ':', &xmax))
 		return WP_PROTO;
 	p->xmin = (uint32_t)xmin;
 	p->xmax = (uint32_t)xmax;
@@ -235,12 +235,12 @@ enum wp_rc wp_partitions_read(struct wp_partitions *ret, const struct wp_partiti
 }
 
 /* As the server compares them (TransactionIdPrecedes): they come round. */
-static bool precedes(uint32_t a, uint32_t b)
+static bool xid_precedes(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) < 0;
 }
 
-static bool is_among(const uint32_t *xids, size_t count, uint32_t xid)
+static bool is_listed_xid(const uint32_t *xids, size_t count, uint32_t xid)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (xids[i] == xid)
@@ -251,14 +251,14 @@ static bool is_among(const uint32_t *xids, size_t count, uint32_t xid)
 
 bool wp_partitions_cover(const struct wp_partitions *p, uint32_t xid)
 {
-	if (!p->known || !precedes(xid, p->xmax))
+	if (!p->known || !xid_precedes(xid, p->xmax))
 		return false;
-	return precedes(xid, p->xmin) || !is_among(p->running, p->running_count, xid);
+	return xid_precedes(xid, p->xmin) || !is_listed_xid(p->running, p->running_count, xid);
 }
 
 bool wp_partitions_cover_committed(const struct wp_partitions *p, uint32_t xid)
 {
-	return wp_partitions_cover(p, xid) || is_among(p->harmless, p->harmless_count, xid);
+	return wp_partitions_cover(p, xid) || is_listed_xid(p->harmless, p->harmless_count, xid);
 }
 
 const struct wp_partition *wp_partitions_find(const struct wp_partitions *p, uint32_t oid)

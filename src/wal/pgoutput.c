@@ -150,7 +150,7 @@ static enum wp_rc read_relation(struct wp_pgoutput *p, struct wp_wire *w, struct
 }
 
 /*   'Y'   Int32 oid  String schema ("": pg_catalog)  String name */
-static enum wp_rc read_type(struct wp_wire *w, struct wp_change *c)
+static enum wp_rc read_type_message(struct wp_wire *w, struct wp_change *c)
 {
 	c->kind = WP_CHANGE_TYPE;
 	c->as.type.oid = wp_wire_u32(w);
@@ -255,7 +255,7 @@ static enum wp_rc read_message(struct wp_wire *w, struct wp_change *c, struct wp
  * Stream Start and Stop, Abort and Commit; Begin Prepare, Prepare, Commit
  * Prepared, Rollback Prepared and Stream Prepare were not asked for.
  */
-static enum wp_rc refuse(uint8_t kind, struct wp_error *error)
+static enum wp_rc refuse_unrequested(uint8_t kind, struct wp_error *error)
 {
 	switch (kind) {
 	case 'b':
@@ -297,7 +297,7 @@ static enum wp_rc read_body(struct wp_pgoutput *p, uint8_t kind, struct wp_wire 
 	case 'M':
 		return read_message(w, c, error);
 	case 'Y':
-		return read_type(w, c);
+		return read_type_message(w, c);
 	case 'O':
 		return read_origin(w, c);
 	case 'U':
@@ -307,7 +307,7 @@ static enum wp_rc read_body(struct wp_pgoutput *p, uint8_t kind, struct wp_wire 
 	case 'T':
 		return read_truncate(w, c);
 	default:
-		return refuse(kind, error);
+		return refuse_unrequested(kind, error);
 	}
 }
 

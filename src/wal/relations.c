@@ -148,7 +148,7 @@ void wp_relations_free(struct wp_relations *r)
 }
 
 /* Where the entry's pointer is, or where it would be hung. */
-static struct entry **place(struct wp_relations *r, uint32_t oid)
+static struct entry **entry_place(struct wp_relations *r, uint32_t oid)
 {
 	/* Oids are counted up: multiplied by 2^32 / golden ratio they spread. */
 	uint32_t hash = oid * 2654435769u;
@@ -159,7 +159,7 @@ static struct entry **place(struct wp_relations *r, uint32_t oid)
 	return at;
 }
 
-static struct wp_span copy_name(uint8_t **room, struct wp_span name)
+static struct wp_span copy_relation_name(uint8_t **room, struct wp_span name)
 {
 	uint8_t *copy = *room;
 
@@ -190,15 +190,15 @@ static struct entry *new_entry(const struct wp_change *change)
 	*e = (struct entry){
 		.relation = {
 			.oid = change->as.relation.oid,
-			.schema = copy_name(&room, change->as.relation.schema),
-			.name = copy_name(&room, change->as.relation.name),
+			.schema = copy_relation_name(&room, change->as.relation.schema),
+			.name = copy_relation_name(&room, change->as.relation.name),
 			.columns = e->columns,
 			.column_count = count,
 		},
 	};
 	for (size_t i = 0; i < count; i++) {
 		e->columns[i] = change->as.relation.columns[i];
-		e->columns[i].name = copy_name(&room, change->as.relation.columns[i].name);
+		e->columns[i].name = copy_relation_name(&room, change->as.relation.columns[i].name);
 	}
 	return e;
 }
@@ -207,7 +207,7 @@ enum wp_rc wp_relations_put(struct wp_relations *r, const struct wp_change *chan
 			    struct wp_relation **ret)
 {
 	assert(change->kind == WP_CHANGE_RELATION);
-	struct entry **at = place(r, change->as.relation.oid);
+	struct entry **at = entry_place(r, change->as.relation.oid);
 	if (*at == NULL && r->count == r->relations_max)
 		return WP_FULL;
 	struct entry *fresh = new_entry(change);
@@ -226,7 +226,7 @@ enum wp_rc wp_relations_put(struct wp_relations *r, const struct wp_change *chan
 
 struct wp_relation *wp_relations_find(struct wp_relations *r, uint32_t oid)
 {
-	struct entry *e = *place(r, oid);
+	struct entry *e = *entry_place(r, oid);
 
 	return e == NULL ? NULL : &e->relation;
 }

@@ -3,21 +3,21 @@
 
 #include "walpost/wal/timeline.h"
 
-static bool is_blank(uint8_t c)
+static bool is_blank_byte(uint8_t c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static void skip_blanks(struct wp_span *text)
+static void skip_history_blanks(struct wp_span *text)
 {
-	while (text->size > 0 && is_blank(text->data[0])) {
+	while (text->size > 0 && is_blank_byte(text->data[0])) {
 		text->data++;
 		text->size--;
 	}
 }
 
 /* Takes up to the next newline, which is taken too and not given. */
-static struct wp_span take_line(struct wp_span *text)
+static struct wp_span take_history_line(struct wp_span *text)
 {
 	const uint8_t *newline = memchr(text->data, '\n', text->size);
 	size_t size = newline == NULL ? text->size : (size_t)(newline - text->data);
@@ -30,11 +30,11 @@ static struct wp_span take_line(struct wp_span *text)
 }
 
 /* Takes what stands before the next blank. */
-static struct wp_span take_word(struct wp_span *text)
+static struct wp_span take_history_word(struct wp_span *text)
 {
 	struct wp_span word = { .data = text->data, .size = 0 };
 
-	while (word.size < text->size && !is_blank(text->data[word.size]))
+	while (word.size < text->size && !is_blank_byte(text->data[word.size]))
 		word.size++;
 	text->data += word.size;
 	text->size -= word.size;
@@ -68,10 +68,10 @@ static bool read_switch(struct wp_timelines *t, struct wp_span line)
 	uint32_t timeline;
 	wp_lsn ends_at;
 
-	if (!parse_timeline(take_word(&line), &timeline))
+	if (!parse_timeline(take_history_word(&line), &timeline))
 		return false;
-	skip_blanks(&line);
-	if (wp_lsn_parse(take_word(&line), &ends_at) != WP_OK)
+	skip_history_blanks(&line);
+	if (wp_lsn_parse(take_history_word(&line), &ends_at) != WP_OK)
 		return false;
 	if (timeline >= t->current)
 		return false;
@@ -96,8 +96,8 @@ enum wp_rc wp_timelines_read(struct wp_timelines *t, uint32_t current, struct wp
 		return wp_error_set(error, WP_PROTO,
 				    "the server reported timeline 0, which does not exist");
 	for (unsigned number = 1; history.size > 0; number++) {
-		struct wp_span line = take_line(&history);
-		skip_blanks(&line);
+		struct wp_span line = take_history_line(&history);
+		skip_history_blanks(&line);
 		if (line.size == 0 || line.data[0] == '#')
 			continue;
 		if (!read_switch(&fresh, line))
