@@ -87,10 +87,10 @@ struct wp_backfill {
 	char lsn[WP_LSN_TEXT_SIZE]; /* where it, and what streams later, begins */
 	char snapshot[WP_SNAPSHOT_NAME_SIZE];
 	bool slot_exists;
-	bool has_checkpoint;		 /* there is a table walpost.slot_checkpoint */
+	bool has_slot_checkpoint;	 /* there is a table walpost.slot_checkpoint */
 	char slot_lsn[WP_LSN_TEXT_SIZE]; /* that it had confirmed; "": nothing, or there is none */
 	struct wp_source_facts facts;	 /* timelines and the end of the log; no more */
-	struct wp_topic_list delivered_to; /* topics that took events, as the checkpoint has them */
+	struct wp_topic_list delivered_to; /* topics that took events, by the slot checkpoint */
 	PGresult *parked;     /* owned: outbox and key of each aggregate; NULL: nothing is parked */
 	PGresult *discarded;  /* owned: outbox and id of what walpost parked discarded, or NULL */
 	int *discarded_order; /* owned: its rows, sorted */
@@ -121,7 +121,7 @@ enum wp_rc wp_backfill_judge_slot(struct wp_backfill *b, struct wp_error *error)
 enum wp_rc wp_backfill_judge_unused(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
 enum wp_rc wp_backfill_begin_slot(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
 /*
- * What is sent from now on has the epoch of the configuration: the checkpoint says so, and a relay
+ * What is sent from now on has the epoch of the configuration: the slot checkpoint says so, and a relay
  * refuses a lower one.
  */
 void wp_backfill_note_epoch(struct wp_backfill *b);

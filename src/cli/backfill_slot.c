@@ -91,7 +91,7 @@ static enum wp_rc judge_publication(struct wp_backfill *b, struct wp_error *erro
 	if (rc != WP_OK)
 		return rc;
 	bool exists = *PQgetvalue(found, 0, 0) == 't', is_standby = *PQgetvalue(found, 0, 1) == 't';
-	b->has_checkpoint = *PQgetvalue(found, 0, 2) == 't';
+	b->has_slot_checkpoint = *PQgetvalue(found, 0, 2) == 't';
 	PQclear(found);
 	if (is_standby)
 		return wp_error_set(error, WP_CONFIG,
@@ -106,8 +106,8 @@ static enum wp_rc judge_publication(struct wp_backfill *b, struct wp_error *erro
 	return WP_OK;
 }
 
-/* A restored database whose checkpoint row is of a later state, or of another system. */
-static enum wp_rc judge_checkpoint(struct wp_backfill *b, struct wp_error *error)
+/* A restored database whose slot checkpoint row is of a later state, or of another system. */
+static enum wp_rc judge_slot_checkpoint(struct wp_backfill *b, struct wp_error *error)
 {
 	PGresult *row;
 	enum wp_rc rc =
@@ -152,7 +152,7 @@ enum wp_rc wp_backfill_judge_slot(struct wp_backfill *b, struct wp_error *error)
 	PQclear(slot);
 	if (rc == WP_OK)
 		rc = judge_publication(b, error);
-	return rc == WP_OK && b->has_checkpoint ? judge_checkpoint(b, error) : rc;
+	return rc == WP_OK && b->has_slot_checkpoint ? judge_slot_checkpoint(b, error) : rc;
 }
 
 #define BEGIN_AGAIN                                                                                \
@@ -224,7 +224,7 @@ void wp_backfill_note_epoch(struct wp_backfill *b)
 	char epoch[16];
 	struct wp_error ignored; /* without the right to write it, a relay knows nothing either */
 
-	if (!b->has_checkpoint)
+	if (!b->has_slot_checkpoint)
 		return;
 	(void)snprintf(epoch, sizeof(epoch), "%u", (unsigned)b->diff.config.relay.epoch);
 	(void)!do_it(&b->session, epoch_sql, epoch, b->postgres.slot, &ignored);
@@ -272,13 +272,13 @@ static void set_failover(struct wp_backfill *b)
 }
 
 /*
- * From here until the checkpoint is renewed a relay is to refuse the slot: it has no failover flag
+ * From here until the slot checkpoint is renewed a relay is to refuse the slot: it has no failover flag
  * yet, and if we end now, nobody sets it. This is what makes a relay refuse (slot_moved): the
  * recorded one had stopped, and the slot is further. Without a row it goes on from the slot, before
  * which everything is in Kafka. Without slot_transactions, cleanup takes no row for delivered by
  * this slot (sql/cleanup.sql).
  */
-static void claim_checkpoint(struct wp_backfill *b)
+static void claim_slot_checkpoint(struct wp_backfill *b)
 {
 	static const char claim_sql[] =
 		"SELECT pg_catalog.set_config('synchronous_commit', 'local', true), "
@@ -291,12 +291,12 @@ static void claim_checkpoint(struct wp_backfill *b)
 }
 
 /* Else a relay would refuse the slot as one that was moved. */
-static void renew_checkpoint(struct wp_backfill *b)
+static void renew_slot_checkpoint(struct wp_backfill *b)
 {
 	struct wp_error error;
 	PGresult *renewed;
-	enum wp_rc rc = wp_cli_renew_checkpoint(&b->session, b->postgres.slot, "walpost backfill",
-						&renewed, &error);
+	enum wp_rc rc = wp_cli_renew_slot_checkpoint(&b->session, b->postgres.slot,
+						     "walpost backfill", &renewed, &error);
 
 	if (rc == WP_OK)
 		PQclear(renewed);
@@ -318,8 +318,8 @@ static enum wp_rc replace(struct wp_backfill *b, struct wp_error *error)
 			   b->postgres.slot, NULL, error);
 	if (rc != WP_OK)
 		return rc;
-	if (b->has_checkpoint)
-		claim_checkpoint(b);
+	if (b->has_slot_checkpoint)
+		claim_slot_checkpoint(b);
 	return do_it(&b->replication,
 		     "SELECT pg_catalog.pg_copy_logical_replication_slot(%L, %L, false)",
 		     b->temporary, b->postgres.slot, error);
@@ -339,7 +339,7 @@ enum wp_rc wp_backfill_make_slot(struct wp_backfill *b, struct wp_error *error)
 				    "again with --missing --force",
 				    b->postgres.slot, inner.text);
 	set_failover(b);
-	if (b->has_checkpoint)
-		renew_checkpoint(b);
+	if (b->has_slot_checkpoint)
+		renew_slot_checkpoint(b);
 	return WP_OK;
 }

@@ -6,8 +6,8 @@
 
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/doctor.h"
-#include "walpost/postgres/checkpoint.h"
 #include "walpost/postgres/provider.h"
+#include "walpost/postgres/slot_checkpoint.h"
 #include "walpost/wal/slot_cure.h"
 
 static void check_sslmode(struct wp_check *c)
@@ -111,13 +111,13 @@ static void write_system(struct wp_sql *sql, const struct wp_check *c)
  * below that of events that were sent. Without the table, or the right to it, there is nothing
  * to compare.
  */
-static void write_checkpoint(struct wp_sql *sql, const struct wp_check *c)
+static void write_slot_checkpoint_question(struct wp_sql *sql, const struct wp_check *c)
 {
 	wp_sql_add(
 		sql,
 		"SELECT w.stopped AND NOT s.active AND s.confirmed_flush_lsn > "
 		"w.confirmed_lsn,\n"
-		"  NOT s.active AND " WP_CHECKPOINT_IS_COMPARABLE
+		"  NOT s.active AND " WP_SLOT_CHECKPOINT_IS_COMPARABLE
 		" AND t.total_txns < w.slot_transactions,\n"
 		"  s.confirmed_flush_lsn, w.confirmed_lsn, w.confirmed_at, w.epoch, w.topics,\n"
 		"  w.trouble, extract(epoch FROM now() - w.trouble_at)::bigint, s.active\n"
@@ -150,7 +150,7 @@ static void judge_trouble(struct wp_check *c, const PGresult *row)
 		"-- follow the instruction in the message; the next relay that streams clears it");
 }
 
-static void judge_checkpoint(struct wp_check *c, const PGresult *row)
+static void judge_slot_checkpoint(struct wp_check *c, const PGresult *row)
 {
 	judge_moved(c, row);
 	judge_epoch(c, row);
@@ -176,9 +176,9 @@ static void judge_row(struct wp_check *c, struct wp_session *session,
  * Two questions: a server may keep the second to itself. What is wrong with the table is a finding
  * of its own.
  */
-static void check_checkpoint(struct wp_check *c, struct wp_session *session)
+static void check_slot_checkpoint(struct wp_check *c, struct wp_session *session)
 {
-	judge_row(c, session, write_checkpoint, judge_checkpoint);
+	judge_row(c, session, write_slot_checkpoint_question, judge_slot_checkpoint);
 	judge_row(c, session, write_system, judge_system);
 }
 
@@ -218,7 +218,7 @@ static void check_init(struct wp_check *c)
 {
 	struct wp_error error;
 
-	if (c->found.slot_exists || c->found.publication_exists || c->found.checkpoint_ready)
+	if (c->found.slot_exists || c->found.publication_exists || c->found.slot_checkpoint_ready)
 		return;
 	(void)wp_error_set(&error, WP_CONFIG,
 			   "slot %s, publication %s and a writable table walpost.slot_checkpoint "
@@ -297,8 +297,8 @@ static void check_server(struct wp_check *c)
 		check_init(c);
 	if (rc == WP_OK)
 		wp_check_types(c, &session);
-	if (rc == WP_OK && c->found.checkpoint_ready)
-		check_checkpoint(c, &session);
+	if (rc == WP_OK && c->found.slot_checkpoint_ready)
+		check_slot_checkpoint(c, &session);
 	if (rc == WP_OK)
 		wp_check_parked(c, &session);
 	if (rc == WP_OK)

@@ -7,8 +7,8 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/findings.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/postgres/checkpoint.h"
 #include "walpost/postgres/publication.h"
+#include "walpost/postgres/slot_checkpoint.h"
 
 /* Findings that we are here to cure. A publication is not made for a slot that is older. */
 static bool is_ours_to_cure(const struct wp_preflight *p, const struct wp_finding *f)
@@ -59,15 +59,15 @@ static void add_objects(struct wp_sql *sql, const struct init *i)
 	for (size_t at = 0; at < i->outboxes.wanted.count; at++)
 		if (!i->found.table_exists[at] && !i->outboxes.tables[at].is_pattern)
 			wp_outbox_create_sql(sql, &i->outboxes.tables[at]);
-	if (!i->found.checkpoint_ready || !i->skip_exists)
-		wp_sql_add(sql, "%s", wp_checkpoint_sql);
+	if (!i->found.slot_checkpoint_ready || !i->skip_exists)
+		wp_sql_add(sql, "%s", wp_slot_checkpoint_sql);
 	if (!i->found.publication_exists) {
 		wp_publication_create_sql(sql, i->config.postgres.publication, &i->outboxes.wanted);
 		wp_publication_generated_sql(sql, i->config.postgres.publication,
 					     &i->outboxes.wanted);
 	}
 	if (i->role)
-		wp_checkpoint_grant_sql(sql, i->role);
+		wp_slot_checkpoint_grant_sql(sql, i->role);
 	wp_sql_add(sql, "COMMIT;\n");
 }
 
@@ -95,7 +95,7 @@ static enum wp_rc create_objects(struct init *i, struct wp_error *error)
 			say("table",
 			    wp_table_name_text(&i->outboxes.names[at], table, sizeof(table)),
 			    i->found.table_exists[at]);
-	say("checkpoint table", "walpost.slot_checkpoint", i->found.checkpoint_ready);
+	say("checkpoint table", "walpost.slot_checkpoint", i->found.slot_checkpoint_ready);
 	say("publication", i->config.postgres.publication, i->found.publication_exists);
 	if (i->role)
 		rc = wp_init_replication(i, error);
@@ -206,13 +206,13 @@ static enum wp_rc create_optional(struct init *i, const struct optional *o, bool
  * A relay that finds another slot than the row tells of refuses to start: this one is known to be
  * new. What lies between is for a human all the same.
  */
-static void renew_checkpoint(struct init *i)
+static void renew_slot_checkpoint(struct init *i)
 {
 	struct wp_error error;
 	PGresult *renewed;
 	const char *slot = i->config.postgres.slot;
 	enum wp_rc rc =
-		wp_cli_renew_checkpoint(&i->session, slot, "walpost init", &renewed, &error);
+		wp_cli_renew_slot_checkpoint(&i->session, slot, "walpost init", &renewed, &error);
 	if (rc != WP_OK) {
 		fprintf(stderr,
 			"walpost: slot %s was created, but this is not recorded in "
@@ -257,7 +257,7 @@ static enum wp_rc create_slot(struct init *i, struct wp_error *error)
 	rc = begin_as_owner(i, error);
 	if (rc != WP_OK)
 		return rc;
-	renew_checkpoint(i);
+	renew_slot_checkpoint(i);
 	return end_as_owner(i, error);
 }
 

@@ -6,8 +6,8 @@
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/postgres/checkpoint.h"
 #include "walpost/postgres/publication.h"
+#include "walpost/postgres/slot_checkpoint.h"
 
 /* Ends our dollar quotes only when someone means to. */
 static bool is_quotable(const char *name)
@@ -90,7 +90,7 @@ static void add_slot_script(struct wp_sql *sql, const char *slot)
 		   "\\endif\n",
 		   slot, absent, slot);
 	wp_sql_add(sql, "\\if :walpost_slot_new\n");
-	wp_checkpoint_renew_sql(sql, slot, "walpost init");
+	wp_slot_checkpoint_renew_sql(sql, slot, "walpost init");
 	wp_sql_add(sql, ";\n\\endif\n");
 }
 
@@ -111,10 +111,10 @@ static void add_script(struct wp_sql *sql, const struct init *i)
 		   "\n"
 		   "-- A relay records here that it has taken over the slot.\n"
 		   "%s\n",
-		   wp_checkpoint_sql);
+		   wp_slot_checkpoint_sql);
 	add_publication_script(sql, i);
 	if (i->role) {
-		wp_checkpoint_grant_sql(sql, i->role);
+		wp_slot_checkpoint_grant_sql(sql, i->role);
 		wp_init_add_replication(sql, i->role);
 	}
 	wp_sql_add(sql, "\n-- What is inserted here is sent once more.\n%s", wp_reissue_sql);

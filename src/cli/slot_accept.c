@@ -4,15 +4,15 @@
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
+#include "walpost/postgres/slot_checkpoint.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/postgres/checkpoint.h"
 
 enum column {
 	ACTIVE_PID,
 	CONFIRMED,
 	OWNER,
-	CHECKPOINT,
-	CHECKPOINT_AT,
+	SLOT_CHECKPOINT,
+	SLOT_CHECKPOINT_AT,
 	BYTES,
 	SAME_SYSTEM,
 	IS_BEHIND,
@@ -24,8 +24,8 @@ static const char whether_ours[] =
 	"SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') "
 	"AND has_table_privilege(c.oid, 'UPDATE'), current_user "
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-	"WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' AND " WP_CHECKPOINT_IS_WHOLE(
-		"c.oid");
+	"WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' "
+	"AND " WP_SLOT_CHECKPOINT_IS_WHOLE("c.oid");
 
 static const char how_it_stands[] =
 	"SELECT s.active_pid, s.confirmed_flush_lsn, w.owner, w.confirmed_lsn, "
@@ -55,12 +55,12 @@ static bool is(const PGresult *stands, enum column column)
 	return *value(stands, column) == 't';
 }
 
-enum wp_rc wp_cli_renew_checkpoint(struct wp_session *s, const char *slot, const char *by,
-				   PGresult **ret, struct wp_error *error)
+enum wp_rc wp_cli_renew_slot_checkpoint(struct wp_session *s, const char *slot, const char *by,
+					PGresult **ret, struct wp_error *error)
 {
 	struct wp_statement statement;
 	wp_statement_begin(&statement, s);
-	wp_checkpoint_renew_sql(&statement.sql, slot, by);
+	wp_slot_checkpoint_renew_sql(&statement.sql, slot, by);
 	return wp_statement_ask(&statement, ret, error);
 }
 
@@ -68,7 +68,8 @@ static int write_it(struct wp_session *s, const char *slot, const PGresult *stan
 {
 	struct wp_error error;
 	PGresult *accepted;
-	enum wp_rc rc = wp_cli_renew_checkpoint(s, slot, "walpost slot accept", &accepted, &error);
+	enum wp_rc rc =
+		wp_cli_renew_slot_checkpoint(s, slot, "walpost slot accept", &accepted, &error);
 	if (rc != WP_OK)
 		return wp_cli_fail(WP_EXIT_FAILED, "slot %s was not accepted: %s", slot,
 				   error.text);
@@ -77,7 +78,7 @@ static int write_it(struct wp_session *s, const char *slot, const PGresult *stan
 		printf("slot %s: accepted at %s; relay %s had confirmed %s at %s, %s bytes "
 		       "earlier\n",
 		       slot, PQgetvalue(accepted, 0, 0), value(stands, OWNER),
-		       value(stands, CHECKPOINT), value(stands, CHECKPOINT_AT),
+		       value(stands, SLOT_CHECKPOINT), value(stands, SLOT_CHECKPOINT_AT),
 		       value(stands, BYTES));
 	PQclear(accepted);
 	return done ? wp_cli_done()

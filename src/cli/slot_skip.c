@@ -11,7 +11,7 @@
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/survey.h"
 #include "walpost/postgres/publication.h"
-#include "walpost/postgres/checkpoint.h"
+#include "walpost/postgres/slot_checkpoint.h"
 #include "walpost/run/requirements.h"
 
 enum {
@@ -382,10 +382,10 @@ static void record(struct skip *s)
 			     wp_lsn_text(s->to, to));
 }
 
-static const char checkpoint_sql[] =
+static const char slot_checkpoint_sql[] =
 	"SELECT true FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-	"WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' AND " WP_CHECKPOINT_IS_WHOLE(
-		"c.oid");
+	"WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' "
+	"AND " WP_SLOT_CHECKPOINT_IS_WHOLE("c.oid");
 
 /* So that no relay takes the move for a stranger's. */
 static void explain(struct skip *s)
@@ -398,7 +398,7 @@ static void explain(struct skip *s)
 	struct wp_error error;
 	PGresult *r;
 	(void)wp_lsn_text(s->to, to);
-	if (ask(s, &r, &error, checkpoint_sql, NULL, NULL, NULL) != WP_OK)
+	if (ask(s, &r, &error, slot_checkpoint_sql, NULL, NULL, NULL) != WP_OK)
 		return; /* the next statement says it */
 	bool is_whole = PQntuples(r) == 1;
 	PQclear(r);

@@ -33,11 +33,11 @@ struct wp_slot_status {
 	struct wp_config config;
 	struct wp_console console;
 	struct wp_session session;
-	PGresult *slot;	      /* owned; NULL: not known */
-	PGresult *checkpoint; /* owned; NULL: the table is not there, or not for us to read */
-	PGresult *parked;     /* likewise, of walpost.parked */
-	PGresult *scheduled;  /* likewise, of walpost.scheduled_state() */
-	json_t *dropped;      /* owned: of the relay's /status; NULL: it does not answer */
+	PGresult *slot;		   /* owned; NULL: not known */
+	PGresult *slot_checkpoint; /* owned; NULL: the table is not there, or not for us to read */
+	PGresult *parked;	   /* likewise, of walpost.parked */
+	PGresult *scheduled;	   /* likewise, of walpost.scheduled_state() */
+	json_t *dropped;	   /* owned: of the relay's /status; NULL: it does not answer */
 	enum wp_slot_status_state state;
 	struct wp_error means; /* one sentence for the state */
 };

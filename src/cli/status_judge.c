@@ -9,7 +9,7 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/postgres/checkpoint.h"
+#include "walpost/postgres/slot_checkpoint.h"
 #include "walpost/postgres/slot.h"
 #include "walpost/wal/slot_cure.h"
 
@@ -60,7 +60,7 @@ static const struct fact {
 #define FACT_COUNT (sizeof(facts) / sizeof(facts[0]))
 
 /* What the relay wrote down in walpost.slot_checkpoint. */
-static const struct fact checkpoint_facts[] = {
+static const struct fact slot_checkpoint_facts[] = {
 	{ "owner", TEXT, "", "owner" },
 	{ "owner_epoch", NUMBER, "", "epoch" },
 	{ "taken_at_lsn", TEXT, "", "taken_at_lsn" },
@@ -72,7 +72,7 @@ static const struct fact checkpoint_facts[] = {
 	{ "seconds_in_trouble", NUMBER, " s", "extract(epoch FROM now() - trouble_at)::bigint" },
 };
 
-#define CHECKPOINT_COUNT (sizeof(checkpoint_facts) / sizeof(checkpoint_facts[0]))
+#define SLOT_CHECKPOINT_COUNT (sizeof(slot_checkpoint_facts) / sizeof(slot_checkpoint_facts[0]))
 
 /* Of walpost.parked, by aggregate. */
 static const struct fact parked_facts[] = {
@@ -126,7 +126,7 @@ static void add_slot_question(struct wp_sql *sql, const struct wp_postgres_optio
 			"has_table_privilege(c.oid, 'SELECT')\n"
 			"  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 			"  WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint'\n"
-			"    AND " WP_CHECKPOINT_IS_WHOLE("c.oid") ")");
+			"    AND " WP_SLOT_CHECKPOINT_IS_WHOLE("c.oid") ")");
 	wp_sql_add(
 		sql,
 		",\n  (SELECT has_schema_privilege(n.oid, 'USAGE') AND "
@@ -145,9 +145,10 @@ static void add_slot_question(struct wp_sql *sql, const struct wp_postgres_optio
 		"  WHERE a.pid::text = j->>'active_pid')");
 }
 
-static void add_checkpoint_question(struct wp_sql *sql, const struct wp_postgres_options *options)
+static void add_slot_checkpoint_question(struct wp_sql *sql,
+					 const struct wp_postgres_options *options)
 {
-	add_facts(sql, checkpoint_facts, CHECKPOINT_COUNT);
+	add_facts(sql, slot_checkpoint_facts, SLOT_CHECKPOINT_COUNT);
 	wp_sql_add(sql,
 		   ", extract(epoch FROM confirmed_at) AS noted_at FROM walpost.slot_checkpoint "
 		   "WHERE slot = %L",
@@ -215,15 +216,15 @@ static bool is_yes(const struct wp_slot_status *s, const char *name)
 
 static const char *noted(const struct wp_slot_status *s, const char *name)
 {
-	if (s->checkpoint == NULL || PQntuples(s->checkpoint) == 0)
+	if (s->slot_checkpoint == NULL || PQntuples(s->slot_checkpoint) == 0)
 		return "";
-	return PQgetvalue(s->checkpoint, 0, PQfnumber(s->checkpoint, name));
+	return PQgetvalue(s->slot_checkpoint, 0, PQfnumber(s->slot_checkpoint, name));
 }
 
 /* Answers to the question about the slot, behind the facts. */
 enum {
 	HERE = FACT_COUNT,
-	CHECKPOINT_READABLE,
+	SLOT_CHECKPOINT_READABLE,
 	PARKED_READABLE,
 	SCHEDULED_READABLE,
 	CONNECTED_AT,
@@ -481,9 +482,9 @@ static void clear(struct wp_slot_status *s)
 {
 	PQclear(s->scheduled);
 	PQclear(s->parked);
-	PQclear(s->checkpoint);
+	PQclear(s->slot_checkpoint);
 	PQclear(s->slot);
-	s->scheduled = s->parked = s->checkpoint = s->slot = NULL;
+	s->scheduled = s->parked = s->slot_checkpoint = s->slot = NULL;
 	json_decref(s->dropped);
 	s->dropped = NULL;
 }
@@ -492,8 +493,8 @@ enum wp_rc wp_slot_status_ask(struct wp_slot_status *s, struct wp_error *error)
 {
 	clear(s);
 	enum wp_rc rc = ask(s, add_slot_question, &s->slot, error);
-	if (rc == WP_OK && *PQgetvalue(s->slot, 0, CHECKPOINT_READABLE) == 't')
-		rc = ask(s, add_checkpoint_question, &s->checkpoint, error);
+	if (rc == WP_OK && *PQgetvalue(s->slot, 0, SLOT_CHECKPOINT_READABLE) == 't')
+		rc = ask(s, add_slot_checkpoint_question, &s->slot_checkpoint, error);
 	if (rc == WP_OK && *PQgetvalue(s->slot, 0, PARKED_READABLE) == 't')
 		rc = ask(s, add_parked_question, &s->parked, error);
 	if (rc == WP_OK && *PQgetvalue(s->slot, 0, SCHEDULED_READABLE) == 't')
@@ -554,17 +555,17 @@ static void print_facts(FILE *to, const struct fact *list, size_t count, const P
 	}
 }
 
-static void print_checkpoint(FILE *to, const struct wp_slot_status *s)
+static void print_slot_checkpoint(FILE *to, const struct wp_slot_status *s)
 {
-	if (!s->checkpoint)
+	if (!s->slot_checkpoint)
 		print_line(
 			to, "owner",
 			"unknown: walpost.slot_checkpoint is missing or not readable by this role",
 			"");
-	else if (PQntuples(s->checkpoint) == 0)
+	else if (PQntuples(s->slot_checkpoint) == 0)
 		print_line(to, "owner", "none yet", "");
 	else
-		print_facts(to, checkpoint_facts, CHECKPOINT_COUNT, s->checkpoint);
+		print_facts(to, slot_checkpoint_facts, SLOT_CHECKPOINT_COUNT, s->slot_checkpoint);
 }
 
 struct text {
@@ -636,7 +637,7 @@ void wp_slot_status_print(FILE *to, const struct wp_slot_status *s,
 	if (rates != NULL)
 		print_rates(to, rates);
 	print_facts(to, facts, FACT_COUNT, s->slot);
-	print_checkpoint(to, s);
+	print_slot_checkpoint(to, s);
 	if (s->parked != NULL)
 		print_facts(to, parked_facts, PARKED_COUNT, s->parked);
 	if (s->scheduled != NULL)
@@ -691,18 +692,19 @@ static int add_rates(json_t *object, const struct wp_trend_rates *r)
 json_t *wp_slot_status_json(const struct wp_slot_status *s, const struct wp_trend_rates *rates)
 {
 	json_t *object = json_object();
-	int failed = json_object_set_new(object, "state",
-					 json_string(wp_slot_status_state_name(s->state))) |
-		     json_object_set_new(object, "means", json_string(s->means.text)) |
-		     json_object_set_new(object, "slot", json_string(s->config.postgres.slot)) |
-		     json_object_set_new(object, "publication",
-					 json_string(s->config.postgres.publication)) |
-		     add_json(object, facts, FACT_COUNT, s->slot) |
-		     add_json(object, checkpoint_facts, CHECKPOINT_COUNT, s->checkpoint) |
-		     add_json(object, parked_facts, PARKED_COUNT, s->parked) |
-		     add_json(object, scheduled_facts, SCHEDULED_COUNT, s->scheduled) |
-		     json_object_set_new(object, "dropped",
-					 s->dropped ? json_incref(s->dropped) : json_null());
+	int failed =
+		json_object_set_new(object, "state",
+				    json_string(wp_slot_status_state_name(s->state))) |
+		json_object_set_new(object, "means", json_string(s->means.text)) |
+		json_object_set_new(object, "slot", json_string(s->config.postgres.slot)) |
+		json_object_set_new(object, "publication",
+				    json_string(s->config.postgres.publication)) |
+		add_json(object, facts, FACT_COUNT, s->slot) |
+		add_json(object, slot_checkpoint_facts, SLOT_CHECKPOINT_COUNT, s->slot_checkpoint) |
+		add_json(object, parked_facts, PARKED_COUNT, s->parked) |
+		add_json(object, scheduled_facts, SCHEDULED_COUNT, s->scheduled) |
+		json_object_set_new(object, "dropped",
+				    s->dropped ? json_incref(s->dropped) : json_null());
 
 	if (rates != NULL)
 		failed |= add_rates(object, rates);

@@ -297,12 +297,12 @@ static void judge_idle_timeout(struct judge *j)
 		   answer_text(j, A_SLOT_IDLE_TEXT));
 }
 
-static void judge_checkpoint(struct judge *j)
+static void judge_slot_checkpoint(struct judge *j)
 {
-	bool there = answer_yes(j, A_CHECKPOINT);
-	bool whole = answer_yes(j, A_CHECKPOINT_WHOLE);
-	if (whole && answer_yes(j, A_CHECKPOINT_MAY)) {
-		j->ret->checkpoint_ready = true;
+	bool there = answer_yes(j, A_SLOT_CHECKPOINT);
+	bool whole = answer_yes(j, A_SLOT_CHECKPOINT_WHOLE);
+	if (whole && answer_yes(j, A_SLOT_CHECKPOINT_MAY)) {
+		j->ret->slot_checkpoint_ready = true;
 		FOUND_OK(j, "checkpoint", "walpost.slot_checkpoint exists and is writable");
 		return;
 	}
@@ -311,8 +311,8 @@ static void judge_checkpoint(struct judge *j)
 	if (there && !whole)
 		wp_sql_add(&j->cure, "DROP TABLE walpost.slot_checkpoint;\n");
 	if (!whole)
-		wp_sql_add(&j->cure, "%s", wp_checkpoint_sql);
-	wp_checkpoint_grant_sql(&j->cure, answer_text(j, A_ROLE));
+		wp_sql_add(&j->cure, "%s", wp_slot_checkpoint_sql);
+	wp_slot_checkpoint_grant_sql(&j->cure, answer_text(j, A_ROLE));
 	FOUND_WARN(
 		j, "checkpoint",
 		"table walpost.slot_checkpoint %s: a relay cannot detect at its start whether the "
@@ -489,7 +489,7 @@ static void begin(struct judge *j)
 	for (size_t i = 0; i < WP_WANTED_MAX; i++)
 		p->table_exists[i] = false;
 	p->publication_exists = !answer_null(j, A_PUB);
-	p->checkpoint_ready = false;
+	p->slot_checkpoint_ready = false;
 	p->reissue_ready = false;
 	p->slot_exists = !answer_null(j, A_SLOT_TYPE);
 	p->slot_active = !answer_null(j, A_SLOT_ACTIVE_PID);
@@ -610,7 +610,7 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 		judge_slot(&j);
 		judge_rights(&j);
 		judge_policies(&j);
-		judge_checkpoint(&j);
+		judge_slot_checkpoint(&j);
 		judge_reissue(&j);
 		note_loss(&j);
 	}

@@ -7,10 +7,10 @@
 
 #include "walpost/postgres/columns.h"
 #include "walpost/postgres/connection.h"
-#include "walpost/postgres/checkpoint.h"
 #include "walpost/postgres/provider.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
+#include "walpost/postgres/slot_checkpoint.h"
 
 /* Of those that each table must have; one lookup for each. */
 #define LACKS_A_COLUMN                                                                 \
@@ -185,12 +185,13 @@
 	  "WHERE c.relreplident = 'n' OR (c.relreplident IN ('d', 'i') "                           \
 	  "AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND "                   \
 	  "CASE c.relreplident WHEN 'd' THEN i.indisprimary ELSE i.indisreplident END)))")         \
-	X(CHECKPOINT, "EXISTS (SELECT FROM checkpoint)")                                           \
-	X(CHECKPOINT_MAY, "(SELECT has_schema_privilege(current_user, nsp, 'USAGE') "              \
-			  "AND has_table_privilege(current_user, oid, 'SELECT') "                  \
-			  "AND has_table_privilege(current_user, oid, 'INSERT') "                  \
-			  "AND has_table_privilege(current_user, oid, 'UPDATE') FROM checkpoint)") \
-	X(CHECKPOINT_WHOLE, WP_CHECKPOINT_IS_WHOLE("(SELECT oid FROM checkpoint)"))                \
+	X(SLOT_CHECKPOINT, "EXISTS (SELECT FROM slot_checkpoint)")                                 \
+	X(SLOT_CHECKPOINT_MAY,                                                                     \
+	  "(SELECT has_schema_privilege(current_user, nsp, 'USAGE') "                              \
+	  "AND has_table_privilege(current_user, oid, 'SELECT') "                                  \
+	  "AND has_table_privilege(current_user, oid, 'INSERT') "                                  \
+	  "AND has_table_privilege(current_user, oid, 'UPDATE') FROM slot_checkpoint)")            \
+	X(SLOT_CHECKPOINT_WHOLE, WP_SLOT_CHECKPOINT_IS_WHOLE("(SELECT oid FROM slot_checkpoint)")) \
 	X(REISSUE, "EXISTS (SELECT FROM reissue)")                                                 \
 	X(REISSUE_WHOLE,                                                                           \
 	  "(SELECT count(*) = 8 FROM pg_attribute WHERE attrelid = (SELECT oid FROM reissue) "     \

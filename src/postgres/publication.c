@@ -2,34 +2,34 @@
 
 #include <string.h>
 
-const char wp_checkpoint_sql[] = "CREATE SCHEMA IF NOT EXISTS walpost;\n"
-				 "CREATE TABLE IF NOT EXISTS walpost.slot_checkpoint (\n"
-				 "  slot text PRIMARY KEY,\n"
-				 "  owner text NOT NULL,\n"
-				 "  system_identifier text NOT NULL,\n"
-				 "  timeline bigint NOT NULL,\n"
-				 "  epoch int NOT NULL,\n"
-				 "  taken_at_lsn pg_lsn NOT NULL,\n"
-				 "  taken_at timestamptz NOT NULL DEFAULT now(),\n"
-				 "  confirmed_lsn pg_lsn,\n"
-				 "  confirmed_at timestamptz,\n"
-				 "  stopped boolean NOT NULL DEFAULT false,\n"
-				 "  server_started timestamptz,\n"
-				 "  slot_transactions bigint,\n"
-				 "  topics text,\n"
-				 "  trouble text,\n"
-				 "  trouble_at timestamptz\n"
-				 ");\n"
-				 "CREATE TABLE IF NOT EXISTS walpost.skip (\n"
-				 "  slot text NOT NULL,\n"
-				 "  from_lsn pg_lsn NOT NULL,\n"
-				 "  to_lsn pg_lsn NOT NULL,\n"
-				 "  events bigint,\n"
-				 "  skipped_at timestamptz NOT NULL DEFAULT now(),\n"
-				 "  skipped_by text NOT NULL DEFAULT session_user\n"
-				 ");\n";
+const char wp_slot_checkpoint_sql[] = "CREATE SCHEMA IF NOT EXISTS walpost;\n"
+				      "CREATE TABLE IF NOT EXISTS walpost.slot_checkpoint (\n"
+				      "  slot text PRIMARY KEY,\n"
+				      "  owner text NOT NULL,\n"
+				      "  system_identifier text NOT NULL,\n"
+				      "  timeline bigint NOT NULL,\n"
+				      "  epoch int NOT NULL,\n"
+				      "  taken_at_lsn pg_lsn NOT NULL,\n"
+				      "  taken_at timestamptz NOT NULL DEFAULT now(),\n"
+				      "  confirmed_lsn pg_lsn,\n"
+				      "  confirmed_at timestamptz,\n"
+				      "  stopped boolean NOT NULL DEFAULT false,\n"
+				      "  server_started timestamptz,\n"
+				      "  slot_transactions bigint,\n"
+				      "  topics text,\n"
+				      "  trouble text,\n"
+				      "  trouble_at timestamptz\n"
+				      ");\n"
+				      "CREATE TABLE IF NOT EXISTS walpost.skip (\n"
+				      "  slot text NOT NULL,\n"
+				      "  from_lsn pg_lsn NOT NULL,\n"
+				      "  to_lsn pg_lsn NOT NULL,\n"
+				      "  events bigint,\n"
+				      "  skipped_at timestamptz NOT NULL DEFAULT now(),\n"
+				      "  skipped_by text NOT NULL DEFAULT session_user\n"
+				      ");\n";
 
-void wp_checkpoint_grant_sql(struct wp_sql *sql, const char *role)
+void wp_slot_checkpoint_grant_sql(struct wp_sql *sql, const char *role)
 {
 	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
 	wp_sql_add(sql, "GRANT SELECT, INSERT, UPDATE ON walpost.slot_checkpoint TO %I;\n", role);

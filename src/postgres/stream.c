@@ -9,14 +9,14 @@
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/connection_plan.h"
 #include "walpost/postgres/copy.h"
-#include "walpost/postgres/last_checkpoint.h"
+#include "walpost/postgres/last_slot_checkpoint.h"
 #include "walpost/postgres/probe.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/query.h"
+#include "walpost/postgres/slot_checkpoint.h"
 #include "walpost/postgres/stream.h"
 #include "walpost/postgres/stream_facts.h"
 #include "walpost/postgres/watch.h"
-#include "walpost/postgres/checkpoint.h"
 
 #define SQL_SIZE_MAX 16384
 
@@ -45,22 +45,22 @@ struct stream {
 	ev_timer beside_life;
 	void (*with_beside)(struct stream *s); /* what it is opened for */
 	struct wp_stream_facts *facts;	       /* while they are asked for */
-	struct wp_query *query;		       /* while starting: checkpoint, buffer */
+	struct wp_query *query;		       /* while starting: slot checkpoint, buffer */
 	struct wp_copy *copy;		       /* from START_REPLICATION on */
 	struct wp_probe_question *probe;
-	struct wp_watch *watch;			    /* while streaming, once it was asked for */
-	struct wp_last_checkpoint *last_checkpoint; /* after the stream */
-	struct wp_source_facts begun;		    /* as the last stream began */
+	struct wp_watch *watch; /* while streaming, once it was asked for */
+	struct wp_last_slot_checkpoint *last_slot_checkpoint; /* after the stream */
+	struct wp_source_facts begun;			      /* as the last stream began */
 	/* The slot does not stand beyond it by us: where it stood as the last stream began, and each
 	 * flush since. 0: no stream has begun, or another may have had the slot since. */
 	wp_lsn told;
-	char topics[WP_CHECKPOINT_TOPICS_SIZE];
-	char trouble[WP_CHECKPOINT_TROUBLE_SIZE]; /* "": none */
+	char topics[WP_SLOT_CHECKPOINT_TOPICS_SIZE];
+	char trouble[WP_SLOT_CHECKPOINT_TROUBLE_SIZE]; /* "": none */
 	ev_tstamp trouble_began;
 	bool may_write;		       /* the slot checkpoint row, as far as is known */
 	struct wp_walsender self;      /* this connection's */
 	struct wp_walsender streaming; /* that which streamed last, perhaps not ended yet */
-	bool checkpoint_warned;
+	bool slot_checkpoint_warned;
 	bool was_ready;
 	wp_lsn start_at;
 	enum wp_transfer transfer;
@@ -118,8 +118,8 @@ static void drop_connection(struct stream *s)
 {
 	wp_watch_free(s->watch);
 	s->watch = NULL;
-	wp_last_checkpoint_free(s->last_checkpoint);
-	s->last_checkpoint = NULL;
+	wp_last_slot_checkpoint_free(s->last_slot_checkpoint);
+	s->last_slot_checkpoint = NULL;
 	wp_copy_free(s->copy);
 	s->copy = NULL;
 	wp_query_free(s->query);
@@ -142,11 +142,11 @@ static PGconn *beside_of(const struct stream *s)
 /* ---- until READY ---- */
 
 /* Once: it stays so until a human acts. What preflight sees of it, preflight warns of. */
-static void warn_of_checkpoint(struct stream *s, const char *error)
+static void warn_of_slot_checkpoint(struct stream *s, const char *error)
 {
-	if (s->checkpoint_warned || !*error)
+	if (s->slot_checkpoint_warned || !*error)
 		return;
-	s->checkpoint_warned = true;
+	s->slot_checkpoint_warned = true;
 	wp_log(WP_LOG_WARN, "checkpoint_unreadable", WP_TEXT("reason", error),
 	       WP_TEXT("means", "cannot detect whether the slot was moved or recreated, or taken "
 				"over by another walpost"),
@@ -166,7 +166,8 @@ static void on_facts(void *arg, struct wp_stream_facts_answer *answer,
 		     const struct wp_source_failure *failure)
 {
 	struct stream *s = arg;
-	s->may_write = failure ? failure->checkpoint_writable : answer->source.checkpoint_writable;
+	s->may_write = failure ? failure->slot_checkpoint_writable
+			       : answer->source.slot_checkpoint_writable;
 	if (failure) {
 		fail_stream(s, failure);
 		return;
@@ -179,7 +180,7 @@ static void on_facts(void *arg, struct wp_stream_facts_answer *answer,
 	s->self = answer->self;
 	if (s->view.facts.slot_active)
 		s->told = 0;
-	warn_of_checkpoint(s, answer->checkpoint_error.text);
+	warn_of_slot_checkpoint(s, answer->slot_checkpoint_error.text);
 	s->was_ready = true;
 	enter(s, WP_SOURCE_READY);
 }
@@ -301,12 +302,12 @@ static void stream_refresh(struct wp_source *source)
 
 /* ---- from READY to STREAMING and to the end ---- */
 
-static struct wp_checkpoint_row checkpoint_row(const struct stream *s)
+static struct wp_slot_checkpoint_row slot_checkpoint_row(const struct stream *s)
 {
-	return (struct wp_checkpoint_row){
+	return (struct wp_slot_checkpoint_row){
 		.slot = s->setup.options->slot,
 		.owner = s->setup.owner,
-		.before = s->begun.checkpoint_version,
+		.before = s->begun.slot_checkpoint_version,
 		.system_id = s->begun.system_id,
 		.timeline = s->begun.timelines.current,
 		.epoch = s->setup.epoch,
@@ -316,37 +317,37 @@ static struct wp_checkpoint_row checkpoint_row(const struct stream *s)
 	};
 }
 
-static void on_last_checkpoint(void *arg, const struct wp_error *error)
+static void on_last_slot_checkpoint(void *arg, const struct wp_error *error)
 {
 	struct stream *s = arg;
 	if (error)
 		wp_log(WP_LOG_WARN, "checkpoint_not_written", WP_TEXT("reason", error->text));
-	wp_last_checkpoint_free(s->last_checkpoint);
-	s->last_checkpoint = NULL;
+	wp_last_slot_checkpoint_free(s->last_slot_checkpoint);
+	s->last_slot_checkpoint = NULL;
 	enter(s, WP_SOURCE_FINISHED);
 }
 
 /* NULL: there is nothing to write, or it cannot be. */
-static struct wp_last_checkpoint *new_last_checkpoint(struct stream *s)
+static struct wp_last_slot_checkpoint *new_last_slot_checkpoint(struct stream *s)
 {
-	bool may =
-		s->told != 0 ? s->begun.checkpoint_writable : s->may_write && s->trouble[0] != '\0';
+	bool may = s->told != 0 ? s->begun.slot_checkpoint_writable
+				: s->may_write && s->trouble[0] != '\0';
 	if (!may)
 		return NULL;
-	struct wp_last_checkpoint *f = NULL;
-	struct wp_last_checkpoint_setup setup = {
+	struct wp_last_slot_checkpoint *f = NULL;
+	struct wp_last_slot_checkpoint_setup setup = {
 		.options = s->setup.options,
 		.same_as = stream_pg(s),
-		.row = checkpoint_row(s),
+		.row = slot_checkpoint_row(s),
 		.confirmed = s->told,
-		.done = on_last_checkpoint,
+		.done = on_last_slot_checkpoint,
 		.arg = s,
 	};
 	struct wp_error error;
 	setup.row.topics = s->topics;
 	(void)snprintf(setup.walsender, sizeof(setup.walsender), "%s",
 		       *s->streaming.pid ? s->streaming.pid : "0");
-	if (wp_last_checkpoint_new(s->loop, &setup, &f, &error) != WP_OK)
+	if (wp_last_slot_checkpoint_new(s->loop, &setup, &f, &error) != WP_OK)
 		wp_log(WP_LOG_WARN, "checkpoint_not_written", WP_TEXT("reason", error.text));
 	return f;
 }
@@ -361,8 +362,8 @@ static void on_copy(void *arg)
 	struct stream *s = arg;
 	enum wp_copy_state state = wp_copy_state(s->copy);
 	if (state == WP_COPY_FINISHED && s->view.state == WP_SOURCE_FINISHING) {
-		s->last_checkpoint = new_last_checkpoint(s);
-		if (s->last_checkpoint)
+		s->last_slot_checkpoint = new_last_slot_checkpoint(s);
+		if (s->last_slot_checkpoint)
 			return;
 	}
 	if (state == WP_COPY_RUNNING) {
@@ -427,8 +428,8 @@ static void grow_receive_buffer(struct stream *s)
 	query_server(s, stream_pg(s), grow_sql, on_grown);
 }
 
-static void on_checkpoint_written(void *arg, const PGresult *result,
-				  const struct wp_source_failure *failure)
+static void on_slot_checkpoint_written(void *arg, const PGresult *result,
+				       const struct wp_source_failure *failure)
 {
 	(void)result; /* no row: the slot is in use, and START_REPLICATION will say so */
 	struct stream *s = arg;
@@ -446,21 +447,21 @@ static void on_checkpoint_written(void *arg, const PGresult *result,
 
 static void write_slot_checkpoint(struct stream *s)
 {
-	struct wp_checkpoint_row row = checkpoint_row(s);
+	struct wp_slot_checkpoint_row row = slot_checkpoint_row(s);
 	struct wp_error error;
 	struct wp_buffer sql;
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
-	enum wp_rc rc =
-		wp_checkpoint_write_sql(beside_of(s), &row, s->begun.slot_confirmed, &sql, &error);
+	enum wp_rc rc = wp_slot_checkpoint_write_sql(beside_of(s), &row, s->begun.slot_confirmed,
+						     &sql, &error);
 	if (rc == WP_OK)
-		query_server(s, beside_of(s), (const char *)sql.data, on_checkpoint_written);
+		query_server(s, beside_of(s), (const char *)sql.data, on_slot_checkpoint_written);
 	else
 		fail_with(s, rc, &error);
 	wp_buffer_release(&sql);
 }
 
 static void stream_start(struct wp_source *source, wp_lsn at, enum wp_transfer transfer,
-			 enum wp_checkpoint checkpoint)
+			 enum wp_slot_checkpoint slot_checkpoint)
 {
 	struct stream *s = stream_of(source);
 	assert(s->view.state == WP_SOURCE_READY);
@@ -470,10 +471,10 @@ static void stream_start(struct wp_source *source, wp_lsn at, enum wp_transfer t
 	s->told = 0; /* the row is written before it is known who gets the slot */
 	s->view.health = (struct wp_health){ 0 };
 	/* Until our walsender has written it: before it has the slot, another may write as well. */
-	s->view.unclaimed = s->view.facts.checkpoint_writable;
+	s->view.unclaimed = s->view.facts.slot_checkpoint_writable;
 	s->view.claimed = 0;
 	s->view.state = WP_SOURCE_STARTING;
-	if (checkpoint == WP_CHECKPOINT_WRITE && s->view.facts.checkpoint_writable)
+	if (slot_checkpoint == WP_SLOT_CHECKPOINT_WRITE && s->view.facts.slot_checkpoint_writable)
 		open_beside(s, write_slot_checkpoint);
 	else
 		grow_receive_buffer(s);
@@ -608,10 +609,10 @@ static void stream_watch(struct wp_source *source)
 static void stream_write_down(struct wp_source *source, wp_lsn confirmed, const char *topics)
 {
 	struct stream *s = stream_of(source);
-	struct wp_checkpoint_row row = checkpoint_row(s);
+	struct wp_slot_checkpoint_row row = slot_checkpoint_row(s);
 	row.topics = topics;
 	assert(s->view.state == WP_SOURCE_STREAMING);
-	if (s->view.facts.checkpoint_writable && watch_of(s))
+	if (s->view.facts.slot_checkpoint_writable && watch_of(s))
 		wp_watch_write_down(s->watch, &row, s->self.pid, confirmed);
 }
 
@@ -627,7 +628,7 @@ static void stream_trouble(struct wp_source *source, const char *what, int64_t f
 static void stream_close(struct wp_source *source)
 {
 	struct stream *s = stream_of(source);
-	if (s->last_checkpoint)
+	if (s->last_slot_checkpoint)
 		wp_log(WP_LOG_WARN, "checkpoint_not_written",
 		       WP_TEXT("reason", "the server did not answer in time"));
 	wp_probe_free(s->probe);
@@ -640,15 +641,15 @@ static void stream_close(struct wp_source *source)
 	enter(s, WP_SOURCE_CLOSED);
 }
 
-/* The last checkpoint is written where the stream was. */
+/* The last slot checkpoint is written where the stream was. */
 static void stream_part(struct wp_source *source, const char *topics)
 {
 	struct stream *s = stream_of(source);
 	(void)snprintf(s->topics, sizeof(s->topics), "%s", topics);
-	struct wp_last_checkpoint *last_checkpoint = new_last_checkpoint(s);
+	struct wp_last_slot_checkpoint *last_slot_checkpoint = new_last_slot_checkpoint(s);
 	stream_close(source);
-	s->last_checkpoint = last_checkpoint;
-	if (last_checkpoint)
+	s->last_slot_checkpoint = last_slot_checkpoint;
+	if (last_slot_checkpoint)
 		enter(s, WP_SOURCE_FINISHING);
 }
 

@@ -11,13 +11,13 @@
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/query.h"
 #include "walpost/postgres/slot.h"
+#include "walpost/postgres/slot_checkpoint.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/stream_facts.h"
-#include "walpost/postgres/checkpoint.h"
 #include "walpost/wal/slot_cure.h"
 
 #define SQL_SIZE_MAX (1024 * 1024)
-#define CHECKPOINT_IS_WHOLE WP_CHECKPOINT_IS_WHOLE("c.oid")
+#define SLOT_CHECKPOINT_IS_WHOLE WP_SLOT_CHECKPOINT_IS_WHOLE("c.oid")
 
 struct wp_stream_facts {
 	struct ev_loop *loop; /* borrowed */
@@ -65,7 +65,7 @@ static const char slot_sql[] =
 	"LEFT JOIN pg_catalog.pg_stat_activity self ON self.pid = %s\n"
 	"LEFT JOIN pg_catalog.pg_settings timeout ON timeout.name = 'wal_sender_timeout'\n"
 	"LEFT JOIN LATERAL (\n"
-	"  SELECT " CHECKPOINT_IS_WHOLE " AS whole,\n"
+	"  SELECT " SLOT_CHECKPOINT_IS_WHOLE " AS whole,\n"
 	"    pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS usable,\n"
 	"    pg_catalog.has_table_privilege(c.oid, 'SELECT') AS readable,\n"
 	"    pg_catalog.has_table_privilege(c.oid, 'INSERT')\n"
@@ -191,8 +191,8 @@ static void ask_columns(struct wp_stream_facts *f)
 	ask_written(f, wp_sql_end(&sql, &error), &error, on_columns);
 }
 
-static void on_checkpoint(void *arg, const PGresult *result,
-			  const struct wp_source_failure *failure)
+static void on_slot_checkpoint(void *arg, const PGresult *result,
+			       const struct wp_source_failure *failure)
 {
 	struct wp_stream_facts *f = arg;
 	if (failure && !*failure->sqlstate) {
@@ -200,21 +200,21 @@ static void on_checkpoint(void *arg, const PGresult *result,
 		return;
 	}
 	/* Without it a takeover cannot be told from a loss; streaming is possible. */
-	f->answer.source.checkpoint_unsure = failure != NULL;
+	f->answer.source.slot_checkpoint_unsure = failure != NULL;
 	if (failure)
-		f->answer.checkpoint_error = failure->error;
-	else if (wp_checkpoint_read(result, &f->answer.source, &f->answer.checkpoint_error) !=
-		 WP_OK)
-		f->answer.source.checkpoint_readable = false;
+		f->answer.slot_checkpoint_error = failure->error;
+	else if (wp_slot_checkpoint_read(result, &f->answer.source,
+					 &f->answer.slot_checkpoint_error) != WP_OK)
+		f->answer.source.slot_checkpoint_readable = false;
 	ask_columns(f);
 }
 
-static void ask_checkpoint(struct wp_stream_facts *f)
+static void ask_slot_checkpoint(struct wp_stream_facts *f)
 {
 	struct wp_error error;
 	wp_buffer_reset(&f->sql);
-	enum wp_rc rc = wp_checkpoint_read_sql(f->pg, f->setup.options->slot, &f->sql, &error);
-	ask_written(f, rc, &error, on_checkpoint);
+	enum wp_rc rc = wp_slot_checkpoint_read_sql(f->pg, f->setup.options->slot, &f->sql, &error);
+	ask_written(f, rc, &error, on_slot_checkpoint);
 }
 
 static void ask_slot(struct wp_stream_facts *f);
@@ -257,7 +257,7 @@ static enum wp_rc read_slot(struct wp_stream_facts *f, const PGresult *result)
 	(void)snprintf(self->pid, sizeof(self->pid), "%s", value(result, SLOT_SELF_PID));
 	(void)snprintf(self->started, sizeof(self->started), "%s",
 		       value(result, SLOT_SELF_STARTED));
-	facts->checkpoint_writable = *value(result, SLOT_CHECKPOINT_WRITABLE) == 't';
+	facts->slot_checkpoint_writable = *value(result, SLOT_CHECKPOINT_WRITABLE) == 't';
 	facts->reissue_lsn = 0;
 	return PQgetisnull(result, 0, SLOT_REISSUE)
 		       ? WP_OK
@@ -287,7 +287,7 @@ static void on_slot(void *arg, const PGresult *result, const struct wp_source_fa
 					  value(result, SLOT_HOLDER_STARTED)))
 		end_old(f);
 	else if (*value(result, SLOT_CHECKPOINT_READABLE) == 't')
-		ask_checkpoint(f);
+		ask_slot_checkpoint(f);
 	else
 		ask_columns(f);
 }
@@ -322,7 +322,7 @@ static void fail_preflight(struct wp_stream_facts *f, const struct wp_finding *f
 	struct wp_source_failure failure = {
 		.reaction = finding->reaction,
 		.slot_lost = p->health.keeping == WP_KEEPING_LOST,
-		.checkpoint_writable = p->checkpoint_ready,
+		.slot_checkpoint_writable = p->slot_checkpoint_ready,
 	};
 	if (failure.reaction == WP_REACT_NONE)
 		failure.reaction = WP_REACT_STOP_HUMAN;

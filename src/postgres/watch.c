@@ -342,13 +342,13 @@ void wp_watch_ask_partitions(struct wp_watch *w)
 	begin(w);
 }
 
-void wp_watch_write_down(struct wp_watch *w, const struct wp_checkpoint_row *row,
+void wp_watch_write_down(struct wp_watch *w, const struct wp_slot_checkpoint_row *row,
 			 const char *walsender, wp_lsn confirmed)
 {
 	struct wp_error error;
 	wp_buffer_reset(&w->note);
-	if (wp_checkpoint_note_sql(w->setup.same_as, row, walsender, confirmed, &w->note, &error) !=
-	    WP_OK)
+	if (wp_slot_checkpoint_note_sql(w->setup.same_as, row, walsender, confirmed, &w->note,
+					&error) != WP_OK)
 		wp_buffer_reset(&w->note);
 	begin(w);
 }

@@ -192,7 +192,7 @@ static bool is_at_rest(const struct wp_relay *r, struct wp_now now)
 	case WP_DRAINING: /* what waits for its topic, or for an answer about it, comes again */
 		is_empty = is_empty || v->in_flight == v->queued;
 		return (r->stop.sink_lost || (!parks(r, is_empty) && is_empty)) &&
-		       r->checkpoint.held_ms == 0;
+		       r->slot_checkpoint.held_ms == 0;
 	default:
 		return false;
 	}
@@ -315,10 +315,11 @@ int64_t wp_relay_due(const struct wp_relay *r)
 static const char *holder(const struct wp_relay *r)
 {
 	const struct wp_source_facts *f = &wp_relay_source(r)->facts;
-	bool is_named = r->identity.foreign.client[0] == '\0' && f->checkpoint_owner[0] != '\0' &&
-			strcmp(f->checkpoint_owner, r->setup.owner) != 0;
+	bool is_named = r->identity.foreign.client[0] == '\0' &&
+			f->slot_checkpoint_owner[0] != '\0' &&
+			strcmp(f->slot_checkpoint_owner, r->setup.owner) != 0;
 
-	return is_named ? f->checkpoint_owner : f->holder;
+	return is_named ? f->slot_checkpoint_owner : f->holder;
 }
 
 static struct wp_relay_oldest oldest(const struct wp_relay *r)

@@ -35,7 +35,7 @@ wp_lsn wp_relay_flush(const struct wp_relay *r)
 {
 	if (r->health.suspect && !wp_fault(WP_FAULT_CONFIRM_WHEN_BROKEN))
 		return r->feedback.sent_flush;
-	if (r->checkpoint.held_ms != 0)
+	if (r->slot_checkpoint.held_ms != 0)
 		return r->feedback.sent_flush;
 	return wp_ledger_confirmed_lsn(&r->ledger);
 }
@@ -129,7 +129,7 @@ static void act_start(struct wp_relay *r)
 		r->setup.sink->ops->prefetch(r->setup.sink, r->tail.topics.text);
 	/* Another may have held the slot since the facts were read: claim it each time. */
 	r->setup.source->ops->start(r->setup.source, wp_ledger_received_lsn(&r->ledger), transfer,
-				    WP_CHECKPOINT_WRITE);
+				    WP_SLOT_CHECKPOINT_WRITE);
 }
 
 static void act_begin(struct wp_relay *r, struct wp_now now)
@@ -144,8 +144,8 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 	wp_shutdown_probe_begin(&r->probe, now.ms);
 	wp_feedback_begin(&r->feedback, now.ms, v->facts.wal_sender_timeout_ms, confirmed_lsn);
 	wp_slot_health_begin(&r->health, v->facts.server_lsn, now.ms);
-	wp_checkpoint_schedule_begin(&r->checkpoint, v->unclaimed, confirmed_lsn,
-				     r->delivery.confirmed, now.ms);
+	wp_slot_checkpoint_schedule_begin(&r->slot_checkpoint, v->unclaimed, confirmed_lsn,
+					  r->delivery.confirmed, now.ms);
 	wp_delivery_begin(&r->delivery, &r->ledger, now.ms);
 	wp_drain_begin(&r->stop.drain, WP_DRAIN_BEHIND);
 	/* The slot is ours: what is parked is known before the first frame is taken. */
@@ -307,7 +307,8 @@ static enum wp_machine_event move(struct wp_relay *r, enum wp_machine_event even
  */
 static bool is_put_off(struct wp_relay *r, enum wp_machine_event event)
 {
-	if (event != WP_SINK_ERROR || r->machine.state != WP_DRAINING || r->checkpoint.held_ms == 0)
+	if (event != WP_SINK_ERROR || r->machine.state != WP_DRAINING ||
+	    r->slot_checkpoint.held_ms == 0)
 		return false;
 	r->stop.sink_lost = true;
 	return true;

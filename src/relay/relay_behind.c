@@ -109,7 +109,7 @@ bool wp_relay_may_stream(struct wp_relay *r, struct wp_now now)
 		return false;
 	}
 	/* Not by the routing: topics of that form may be those of other databases. */
-	wp_topic_list_merge(&r->tail.topics, f->checkpoint_topics);
+	wp_topic_list_merge(&r->tail.topics, f->slot_checkpoint_topics);
 	const char *reason = wp_tail_check_reason(&known, f);
 	if (reason == NULL)
 		return true;

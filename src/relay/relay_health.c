@@ -135,7 +135,7 @@ static void claim(struct wp_relay *r, struct wp_now now)
 
 	if (v->claimed != r->identity.claimed)
 		judge_claim(r, now);
-	if (wp_checkpoint_schedule_claims(&r->checkpoint, v->unclaimed, now.ms))
+	if (wp_slot_checkpoint_schedule_claims(&r->slot_checkpoint, v->unclaimed, now.ms))
 		write_down(r);
 }
 
@@ -192,7 +192,7 @@ static void tell_delivery(struct wp_relay *r, struct wp_now now)
 	bool says_error = v->error.text[0] != '\0' && (v->state == WP_SINK_WAITING ||
 						       !v->reachable); /* else it is an old one */
 	const char *says = wp_relay_parking_trouble(r);
-	char what[WP_CHECKPOINT_TROUBLE_SIZE] = "";
+	char what[WP_SLOT_CHECKPOINT_TROUBLE_SIZE] = "";
 
 	if (says == NULL && !something_waits_here(r))
 		says = wp_relay_source(r)->health.withheld;
@@ -247,8 +247,8 @@ void wp_relay_watch_health(struct wp_relay *r, struct wp_now now)
 		remind_of_loss(r, &v->health);
 	if (wp_row_warnings_only_ignored(&r->warnings, wp_pipeline_counts(r->pipeline), now.ms))
 		warn_of_only_ignored(r);
-	if (wp_checkpoint_schedule_step(&r->checkpoint, r->feedback.sent_flush,
-					r->delivery.confirmed, now.ms))
+	if (wp_slot_checkpoint_schedule_step(&r->slot_checkpoint, r->feedback.sent_flush,
+					     r->delivery.confirmed, now.ms))
 		write_down(r);
 	tell_delivery(r, now);
 }
@@ -289,12 +289,13 @@ int64_t wp_relay_health_due(const struct wp_relay *r)
 {
 	int64_t due = wp_slot_health_due(&r->health, wp_relay_source(r)->health.asking);
 
-	int64_t claim = wp_sooner(r->checkpoint.claim_ms,
-				  r->checkpoint.held_ms != 0 ? r->checkpoint.held_ms : INT64_MAX);
+	int64_t claim =
+		wp_sooner(r->slot_checkpoint.claim_ms,
+			  r->slot_checkpoint.held_ms != 0 ? r->slot_checkpoint.held_ms : INT64_MAX);
 	if (!is_watched(r))
 		return wp_relay_is_streaming(r) ? claim : INT64_MAX;
 	due = wp_sooner(due, claim);
 	due = wp_sooner(due, wp_delivery_due(&r->delivery, something_waits(r)));
 	due = wp_sooner(due, wp_row_warnings_due(&r->warnings, wp_pipeline_counts(r->pipeline)));
-	return wp_sooner(due, r->checkpoint.due_ms);
+	return wp_sooner(due, r->slot_checkpoint.due_ms);
 }

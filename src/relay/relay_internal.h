@@ -31,7 +31,7 @@
 #include "topic_wait.h"
 #include "walpost/base/error.h"
 #include "walpost/relay/feedback.h"
-#include "checkpoint_schedule.h"
+#include "slot_checkpoint_schedule.h"
 
 /* relay_source.c: what the source gave last, as long as the pipeline does not take it. */
 struct wp_pending {
@@ -69,7 +69,7 @@ struct wp_relay {
 	struct wp_tail_check tail;
 	struct wp_shutdown_probe probe;
 	struct wp_slot_health health;
-	struct wp_checkpoint_schedule checkpoint;
+	struct wp_slot_checkpoint_schedule slot_checkpoint;
 	struct wp_partition_question question;
 	struct wp_stream_renewal renewal;
 	struct wp_repeated_trouble stream_trouble;

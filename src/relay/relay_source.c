@@ -33,8 +33,9 @@ static void resume_or_claim(struct wp_relay *r, const struct wp_slot_claim *c,
 
 	if (wp_slot_identity_tells_distance(&r->identity, c, f, &error)) {
 		/* Usual after a relay that was killed. */
-		bool is_usual = f->checkpoint_owner[0] != '\0' && f->checkpoint_writable &&
-				!f->checkpoint_unsure && r->identity.foreign.client[0] == '\0';
+		bool is_usual = f->slot_checkpoint_owner[0] != '\0' &&
+				f->slot_checkpoint_writable && !f->slot_checkpoint_unsure &&
+				r->identity.foreign.client[0] == '\0';
 		struct wp_note *n = wp_relay_note(r, is_usual ? WP_NOTE_INFO : WP_NOTE_WARN,
 						  "slot_beyond_checkpoint");
 		n->lsn = f->slot_confirmed;

@@ -11,16 +11,17 @@
 /* No relay had the slot since: it would have written the row. */
 static bool is_foreign_since(const struct wp_slot_identity *i, const struct wp_source_facts *f)
 {
-	return i->foreign.client[0] != '\0' && i->foreign.confirmed == f->checkpoint_confirmed &&
-	       strcmp(i->foreign.owner, f->checkpoint_owner) == 0 &&
-	       strcmp(i->foreign.confirmed_at, f->checkpoint_confirmed_at) == 0;
+	return i->foreign.client[0] != '\0' &&
+	       i->foreign.confirmed == f->slot_checkpoint_confirmed &&
+	       strcmp(i->foreign.owner, f->slot_checkpoint_owner) == 0 &&
+	       strcmp(i->foreign.confirmed_at, f->slot_checkpoint_confirmed_at) == 0;
 }
 
 /* By its name, or because it has written the row since it came. */
 static bool is_relay(const struct wp_slot_claim *c, const struct wp_source_facts *f)
 {
 	return f->holder_is_walpost ||
-	       (f->holder_wrote && strcmp(f->checkpoint_owner, c->owner) != 0);
+	       (f->holder_wrote && strcmp(f->slot_checkpoint_owner, c->owner) != 0);
 }
 
 bool wp_slot_identity_sees_holder(struct wp_slot_identity *i, const struct wp_slot_claim *c,
@@ -41,10 +42,10 @@ bool wp_slot_identity_sees_holder(struct wp_slot_identity *i, const struct wp_sl
 	if (is_known)
 		return true; /* another than the one before; the slot may have moved by that one */
 	i->foreign.slot = f->slot_confirmed;
-	i->foreign.confirmed = f->checkpoint_confirmed;
-	(void)snprintf(i->foreign.owner, sizeof(i->foreign.owner), "%s", f->checkpoint_owner);
+	i->foreign.confirmed = f->slot_checkpoint_confirmed;
+	(void)snprintf(i->foreign.owner, sizeof(i->foreign.owner), "%s", f->slot_checkpoint_owner);
 	(void)snprintf(i->foreign.confirmed_at, sizeof(i->foreign.confirmed_at), "%s",
-		       f->checkpoint_confirmed_at);
+		       f->slot_checkpoint_confirmed_at);
 	return true;
 }
 
@@ -62,8 +63,8 @@ void wp_slot_identity_streams(struct wp_slot_identity *i, const struct wp_source
 bool wp_slot_identity_is_foreign(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
 				 const struct wp_source_facts *f, struct wp_error *error)
 {
-	uint64_t known = i->started ? i->system_id : f->checkpoint_system_id;
-	bool raised = !i->started && c->epoch > f->checkpoint_epoch;
+	uint64_t known = i->started ? i->system_id : f->slot_checkpoint_system_id;
+	bool raised = !i->started && c->epoch > f->slot_checkpoint_epoch;
 
 	if (known == 0 || known == f->system_id || raised)
 		return false;
@@ -72,7 +73,7 @@ bool wp_slot_identity_is_foreign(const struct wp_slot_identity *i, const struct 
 			   ": this is another database cluster (restored or replaced), whose "
 			   "positions start over; events between the two may be missing. If that "
 			   "is intended, set relay.epoch = %u and start again",
-			   f->system_id, known, (unsigned)f->checkpoint_epoch + 1);
+			   f->system_id, known, (unsigned)f->slot_checkpoint_epoch + 1);
 	return true;
 }
 
@@ -80,15 +81,15 @@ bool wp_slot_identity_is_foreign(const struct wp_slot_identity *i, const struct 
 bool wp_slot_identity_is_older_epoch(const struct wp_slot_claim *c, const struct wp_source_facts *f,
 				     struct wp_error *error)
 {
-	if (!f->checkpoint_readable || c->epoch >= f->checkpoint_epoch)
+	if (!f->slot_checkpoint_readable || c->epoch >= f->slot_checkpoint_epoch)
 		return false;
 	(void)wp_error_set(
 		error, WP_CONFIG,
 		"relay.epoch is %u, but relay %s sent events of this slot with epoch %u: new "
 		"events would get lower positions, and consumers that drop duplicates by "
 		"walpost-position would drop all of them. Set relay.epoch = %u and start again",
-		(unsigned)c->epoch, f->checkpoint_owner, (unsigned)f->checkpoint_epoch,
-		(unsigned)f->checkpoint_epoch);
+		(unsigned)c->epoch, f->slot_checkpoint_owner, (unsigned)f->slot_checkpoint_epoch,
+		(unsigned)f->slot_checkpoint_epoch);
 	return true;
 }
 
@@ -126,9 +127,9 @@ static void say(const struct wp_slot_claim *c, const struct gap *g, struct wp_er
 static bool is_ours(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
 		    const struct wp_source_facts *f)
 {
-	if (!f->checkpoint_readable || !f->checkpoint_writable)
+	if (!f->slot_checkpoint_readable || !f->slot_checkpoint_writable)
 		return i->had_slot;
-	return strcmp(f->checkpoint_owner, c->owner) == 0 &&
+	return strcmp(f->slot_checkpoint_owner, c->owner) == 0 &&
 	       (i->had_slot || !wp_fault(WP_FAULT_TRUST_HOLDER));
 }
 
@@ -136,7 +137,7 @@ static bool is_ours(const struct wp_slot_identity *i, const struct wp_slot_claim
 static bool is_beyond_us(const struct wp_slot_claim *c, const struct wp_source_facts *f)
 {
 	return f->slot_confirmed > c->highest_flush && f->slot_confirmed > c->confirmed_lsn &&
-	       f->slot_confirmed > f->checkpoint_taken_at;
+	       f->slot_confirmed > f->slot_checkpoint_taken_at;
 }
 
 /* By whom, as far as it was seen; "": it was not. */
@@ -167,7 +168,7 @@ bool wp_slot_identity_moved_at_start(const struct wp_slot_claim *c, const struct
 	const struct gap g = {
 		.confirmed = wp_lsn_max(v->facts.slot_confirmed, c->highest_flush),
 		.slot = v->claimed,
-		.is_written = v->facts.checkpoint_readable,
+		.is_written = v->facts.slot_checkpoint_readable,
 	};
 
 	if (v->claimed_from_other || !is_beyond_start(c, v))
@@ -200,27 +201,28 @@ bool wp_slot_identity_tells_start(const struct wp_slot_claim *c, const struct wp
 static bool is_believed(const struct wp_slot_claim *c, const struct wp_source_facts *f)
 {
 	/* A row that could not be kept true says nothing; a new epoch begins anew. */
-	return f->checkpoint_readable && f->checkpoint_writable && f->checkpoint_owner[0] != '\0' &&
-	       f->checkpoint_confirmed != 0 && c->epoch <= f->checkpoint_epoch;
+	return f->slot_checkpoint_readable && f->slot_checkpoint_writable &&
+	       f->slot_checkpoint_owner[0] != '\0' && f->slot_checkpoint_confirmed != 0 &&
+	       c->epoch <= f->slot_checkpoint_epoch;
 }
 
 /* Was the byte before the slot's position written after the owner's timeline had ended? */
 static bool is_beyond_timeline(const struct wp_source_facts *f)
 {
-	return f->timelines.count > 0 && f->slot_confirmed > f->checkpoint_confirmed &&
-	       wp_timelines_at(&f->timelines, f->slot_confirmed - 1) > f->checkpoint_timeline;
+	return f->timelines.count > 0 && f->slot_confirmed > f->slot_checkpoint_confirmed &&
+	       wp_timelines_at(&f->timelines, f->slot_confirmed - 1) > f->slot_checkpoint_timeline;
 }
 
 static bool has_decoded_less(const struct wp_source_facts *f)
 {
-	return f->checkpoint_transactions >= 0 && f->slot_transactions >= 0 &&
-	       f->slot_transactions < f->checkpoint_transactions;
+	return f->slot_checkpoint_transactions >= 0 && f->slot_transactions >= 0 &&
+	       f->slot_transactions < f->slot_checkpoint_transactions;
 }
 
 /* NULL: it is not. */
 static const char *how_it_is_known(const struct wp_source_facts *f)
 {
-	if (f->checkpoint_stopped && f->slot_confirmed > f->checkpoint_confirmed)
+	if (f->slot_checkpoint_stopped && f->slot_confirmed > f->slot_checkpoint_confirmed)
 		return "it stopped cleanly there";
 	if (has_decoded_less(f))
 		return "and the slot has now decoded fewer transactions than then";
@@ -235,7 +237,7 @@ static bool is_behind(const struct wp_source_facts *f, struct wp_error *error)
 	char end[WP_LSN_TEXT_SIZE];
 	char confirmed[WP_LSN_TEXT_SIZE];
 
-	if (f->server_lsn >= f->checkpoint_confirmed)
+	if (f->server_lsn >= f->slot_checkpoint_confirmed)
 		return false;
 	(void)wp_error_set(error, WP_CONFIG,
 			   "the server's WAL ends at %s, before %s, which relay %s recorded as "
@@ -243,16 +245,18 @@ static bool is_behind(const struct wp_source_facts *f, struct wp_error *error)
 			   "positions repeat, so that consumers would mistake new events for "
 			   "duplicates. If that is intended, set relay.epoch = %u and start again",
 			   wp_lsn_text(f->server_lsn, end),
-			   wp_lsn_text(f->checkpoint_confirmed, confirmed), f->checkpoint_owner,
-			   f->checkpoint_confirmed_at, (unsigned)f->checkpoint_epoch + 1);
+			   wp_lsn_text(f->slot_checkpoint_confirmed, confirmed),
+			   f->slot_checkpoint_owner, f->slot_checkpoint_confirmed_at,
+			   (unsigned)f->slot_checkpoint_epoch + 1);
 	return true;
 }
 
 static bool was_moved_by_foreign_client(const struct wp_slot_identity *i,
 					const struct wp_source_facts *f)
 {
-	return f->checkpoint_owner[0] != '\0' && is_foreign_since(i, f) &&
-	       f->slot_confirmed > i->foreign.slot && f->slot_confirmed > f->checkpoint_taken_at;
+	return f->slot_checkpoint_owner[0] != '\0' && is_foreign_since(i, f) &&
+	       f->slot_confirmed > i->foreign.slot &&
+	       f->slot_confirmed > f->slot_checkpoint_taken_at;
 }
 
 static void say_moved_by_foreign_client(const struct wp_slot_identity *i,
@@ -280,7 +284,7 @@ bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct w
 	char who[WP_OWNER_SIZE + 8];
 
 	/* Another may have had the slot, and nobody may be accused for want of a word. */
-	if (f->checkpoint_unsure || wp_fault(WP_FAULT_TRUST_SLOT))
+	if (f->slot_checkpoint_unsure || wp_fault(WP_FAULT_TRUST_SLOT))
 		return false;
 	if (is_ours(i, c, f)) {
 		if (!is_beyond_us(c, f))
@@ -288,7 +292,7 @@ bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct w
 		const struct gap g = {
 			.confirmed = wp_lsn_max(c->confirmed_lsn, c->highest_flush),
 			.slot = f->slot_confirmed,
-			.is_written = f->checkpoint_readable,
+			.is_written = f->slot_checkpoint_readable,
 		};
 		say_moved(c, i->foreign.client, &g, error);
 		return true;
@@ -301,12 +305,12 @@ bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct w
 		return false;
 	const char *how = believed ? how_it_is_known(f) : NULL;
 	if (how != NULL) {
-		(void)snprintf(who, sizeof(who), "relay %s", f->checkpoint_owner);
+		(void)snprintf(who, sizeof(who), "relay %s", f->slot_checkpoint_owner);
 		const struct gap g = {
 			.how = how,
 			.who = who,
-			.when = f->checkpoint_confirmed_at,
-			.confirmed = f->checkpoint_confirmed,
+			.when = f->slot_checkpoint_confirmed_at,
+			.confirmed = f->slot_checkpoint_confirmed,
 			.slot = f->slot_confirmed,
 			.is_written = true,
 		};
@@ -349,8 +353,8 @@ static bool tells_distance_to_us(const struct wp_slot_identity *i, const struct 
 		"whether that was a relay: a moved slot would look the same",
 		c->slot, wp_lsn_text(f->slot_confirmed, slot), f->slot_confirmed - ours,
 		wp_lsn_text(ours, confirmed),
-		f->checkpoint_unsure ? "its row cannot be read just now"
-				     : "there is no row that it could be told by");
+		f->slot_checkpoint_unsure ? "its row cannot be read just now"
+					  : "there is no row that it could be told by");
 	return true;
 }
 
@@ -361,9 +365,9 @@ bool wp_slot_identity_tells_distance(const struct wp_slot_identity *i,
 	char slot[WP_LSN_TEXT_SIZE];
 	char confirmed[WP_LSN_TEXT_SIZE];
 
-	if (f->checkpoint_unsure || !is_believed(c, f))
+	if (f->slot_checkpoint_unsure || !is_believed(c, f))
 		return tells_distance_to_us(i, c, f, error);
-	if (is_ours(i, c, f) || f->slot_confirmed <= f->checkpoint_confirmed)
+	if (is_ours(i, c, f) || f->slot_confirmed <= f->slot_checkpoint_confirmed)
 		return false;
 	(void)wp_error_set(
 		error, WP_OK,
@@ -371,9 +375,9 @@ bool wp_slot_identity_tells_distance(const struct wp_slot_identity *i,
 		" bytes beyond %s, which relay %s recorded at %s; that relay did not stop cleanly, "
 		"so it may have confirmed the rest as well: a moved slot would look the same",
 		c->slot, wp_lsn_text(f->slot_confirmed, slot),
-		f->slot_confirmed - f->checkpoint_confirmed,
-		wp_lsn_text(f->checkpoint_confirmed, confirmed), f->checkpoint_owner,
-		f->checkpoint_confirmed_at);
+		f->slot_confirmed - f->slot_checkpoint_confirmed,
+		wp_lsn_text(f->slot_checkpoint_confirmed, confirmed), f->slot_checkpoint_owner,
+		f->slot_checkpoint_confirmed_at);
 	return true;
 }
 
@@ -381,12 +385,12 @@ bool wp_slot_identity_tells_timeline(const struct wp_slot_identity *i,
 				     const struct wp_slot_claim *c, const struct wp_source_facts *f,
 				     struct wp_error *error)
 {
-	if (i->started || !is_believed(c, f) || f->timelines.current == f->checkpoint_timeline)
+	if (i->started || !is_believed(c, f) || f->timelines.current == f->slot_checkpoint_timeline)
 		return false;
 	(void)wp_error_set(error, WP_OK,
 			   "the server is on timeline %u, but was on %u at the last record of "
 			   "relay %s: it was promoted or restored meanwhile",
-			   (unsigned)f->timelines.current, (unsigned)f->checkpoint_timeline,
-			   f->checkpoint_owner);
+			   (unsigned)f->timelines.current, (unsigned)f->slot_checkpoint_timeline,
+			   f->slot_checkpoint_owner);
 	return true;
 }

@@ -115,17 +115,18 @@ void wp_tail_check_say_behind(const struct wp_position *p, const struct wp_sourc
 
 const char *wp_tail_check_reason(const struct wp_tail_known *known, const struct wp_source_facts *f)
 {
-	uint32_t timeline = known->started ? known->timeline : f->checkpoint_timeline;
-	wp_lsn lsn = known->started ? known->confirmed_lsn : f->checkpoint_taken_at;
+	uint32_t timeline = known->started ? known->timeline : f->slot_checkpoint_timeline;
+	wp_lsn lsn = known->started ? known->confirmed_lsn : f->slot_checkpoint_taken_at;
 
-	if (!known->started && (!f->checkpoint_readable || f->checkpoint_owner[0] == '\0'))
+	if (!known->started &&
+	    (!f->slot_checkpoint_readable || f->slot_checkpoint_owner[0] == '\0'))
 		return NULL; /* nothing tells what this database delivered, and where to */
 	if (timeline != f->timelines.current)
 		return "the server is on another timeline than at the last use of the slot";
 	if (f->server_lsn < lsn)
 		return "the server's WAL ends before the recorded position of the slot";
 	if (!known->started &&
-	    f->checkpoint_transactions < 0) /* an older copy of itself, perhaps */
+	    f->slot_checkpoint_transactions < 0) /* an older copy of itself, perhaps */
 		return "the server was restarted, or walpost slot skip moved the slot, since the "
 		       "last use of the slot";
 	return NULL;

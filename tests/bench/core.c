@@ -61,9 +61,9 @@ static void source_connect(struct wp_source *s)
 }
 
 static void source_start(struct wp_source *s, wp_lsn at, enum wp_transfer transfer,
-			 enum wp_checkpoint checkpoint)
+			 enum wp_slot_checkpoint slot_checkpoint)
 {
-	(void)at, (void)transfer, (void)checkpoint;
+	(void)at, (void)transfer, (void)slot_checkpoint;
 	source_of(s)->view.state = WP_SOURCE_STREAMING;
 }
 

@@ -181,13 +181,13 @@ def drop_slot(server, name):
 def slot_here(server):
     """The slot SLOT at the end of the log."""
     drop_slot(server, SLOT)
-    forget_checkpoint(server)
+    forget_slot_checkpoint(server)
     server.query(f"SELECT pg_create_logical_replication_slot('{SLOT}', 'pgoutput')")
     yield
     drop_slot(server, SLOT)
 
 
-def forget_checkpoint(server):
+def forget_slot_checkpoint(server):
     """The slot is made anew on purpose."""
     with contextlib.suppress(psycopg.errors.UndefinedTable):
         server.query(f"DELETE FROM walpost.slot_checkpoint WHERE slot = '{SLOT}'")
@@ -213,7 +213,7 @@ class Backlog:
     @contextlib.contextmanager
     def copied(self, server):
         drop_slot(server, SLOT)
-        forget_checkpoint(server)
+        forget_slot_checkpoint(server)
         server.query(f"SELECT pg_copy_logical_replication_slot('{self._slot}', '{SLOT}')")
         yield
         drop_slot(server, SLOT)

@@ -240,7 +240,7 @@ def test_the_relays_role_needs_to_read_the_table_besides_and_all_of_it(lost):
         lost.sql(f"ALTER ROLE {role} BYPASSRLS")
         ran = backfill.run(lost, "--missing", "--order-by", "n", changes=changes)
         backfill.done(ran)
-        assert backfill.complaints(ran) == ""  # it has written the checkpoint
+        assert backfill.complaints(ran) == ""  # it has written the slot checkpoint
         assert set(backfill.sent(lost)) == set(backfill.ids(lost))
         lost.wait_all_confirmed(60, lost.relay(changes))
         lost.relays[-1].stop()

@@ -482,17 +482,17 @@ def _warned_then_cured(database, name, part):
     assert after is None or after["level"] == "ok", after
 
 
-def test_a_missing_checkpoint(ready):
+def test_a_missing_slot_checkpoint(ready):
     ready.sql("DROP SCHEMA walpost CASCADE")
     _warned_then_cured(ready, "checkpoint", "is missing")
 
 
-def test_a_checkpoint_of_another_shape(ready):
+def test_a_slot_checkpoint_of_another_shape(ready):
     ready.sql("ALTER TABLE walpost.slot_checkpoint DROP COLUMN epoch")
     _warned_then_cured(ready, "checkpoint", "lacks columns")
 
 
-def test_the_checkpoint_table_of_an_earlier_build(ready):
+def test_the_slot_checkpoint_table_of_an_earlier_build(ready):
     """The statement of the page on upgrades keeps what the table holds."""
     page = (places.TREE / "deploy/docs/pages/operations/upgrades.md").read_text()
     (rename,) = re.findall(r"^ALTER TABLE walpost\..*;$", page, re.MULTILINE)

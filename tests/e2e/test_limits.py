@@ -85,7 +85,7 @@ def test_memory_comes_down_again_after_a_huge_row(huge_stage, record_property, m
     assert len(renewed) == 1 and renewed[0]["level"] == "info"
     stopped = relay.log("stopped")[0]
     assert stopped["events"] == "3" and stopped["reconnects"] == "0"  # none came twice
-    assert {line["event"] for line in relay.log() if line["level"] != "info"} == {"preflight"}  # there is no checkpoint
+    assert {line["event"] for line in relay.log() if line["level"] != "info"} == {"preflight"}  # no slot checkpoint
 
 
 if LONG:

@@ -229,7 +229,7 @@ def test_without_its_table_the_record_is_the_output(stage):
     assert id in done.stdout and "recorded" not in done.stdout
 
 
-def test_the_checkpoint_is_told_of_the_move(stage):
+def test_the_slot_checkpoint_is_told_of_the_move(stage):
     stage.create_topic()
     relay = stage.relay()
     stage.wait_claimed(relay)

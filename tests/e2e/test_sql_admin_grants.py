@@ -159,7 +159,7 @@ def test_a_superuser_is_granted_nothing(stage):
     stage.sql(f"DROP ROLE root_{stage.name}")
 
 
-def test_without_the_checkpoint_nothing_is_granted_and_no_role_is_made(stage, role):
+def test_without_the_slot_checkpoint_nothing_is_granted_and_no_role_is_made(stage, role):
     stage.sql("DROP TABLE walpost.skip")
     refused(run_script(stage, "grants.sql", role=role),
             "walpost.slot_checkpoint or walpost.skip is missing in database "

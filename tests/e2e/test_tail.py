@@ -293,7 +293,7 @@ def test_a_table_that_is_not_visible_yet_is_waited_for_whatever_isolation_is_the
     tail.stop()
 
 
-def test_the_real_slot_and_the_checkpoint_stay_as_they_were(stage, tailing):
+def test_the_real_slot_and_the_slot_checkpoint_stay_as_they_were(stage, tailing):
     stage.insert_many(50)
     before, checkpoint = stage.slot_row(), stage.sql("SELECT * FROM walpost.slot_checkpoint")
     tail = tailing(stage, "--backlog")

@@ -126,14 +126,14 @@ class Stage:
     def wait_claimed(self, relay):
         """Until the relay has written that it has the slot: the second version of its row in walpost.slot_checkpoint.
         That moves the log, and would be decoded under what a test does next."""
-        relay.wait_until(lambda: self._checkpoint_is_behind("(0,1)"), 10, "it has written that it has the slot")
+        relay.wait_until(lambda: self._slot_checkpoint_is_behind("(0,1)"), 10, "it has written that it has the slot")
 
     def wait_noted(self, relay):
         """Until it has also written how far it came: the third version of its row. Five seconds after it has the slot,
         or, if nothing was confirmed by then, a minute later."""
-        relay.wait_until(lambda: self._checkpoint_is_behind("(0,2)"), 90, "it has written how far it came")
+        relay.wait_until(lambda: self._slot_checkpoint_is_behind("(0,2)"), 90, "it has written how far it came")
 
-    def _checkpoint_is_behind(self, version):
+    def _slot_checkpoint_is_behind(self, version):
         """Was the row in walpost.slot_checkpoint written again since this version of it?"""
         return self.sql("SELECT 1 FROM walpost.slot_checkpoint WHERE ctid > %s::tid", (version,))
 

@@ -62,17 +62,18 @@ static void op_refresh(struct wp_source *base)
 	s->ready_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 10);
 }
 
-static void write_checkpoint(struct fake_source *s, wp_lsn confirmed, bool stopped)
+static void write_slot_checkpoint(struct fake_source *s, wp_lsn confirmed, bool stopped)
 {
 	struct server *server = &s->world->server;
 
-	server->checkpoint_version++;
-	server->checkpoint_confirmed = confirmed;
-	server->checkpoint_stopped = stopped;
-	snprintf(server->checkpoint_topics, sizeof(server->checkpoint_topics), "%s", s->topics);
-	server->checkpoint_decoded = server->decoded;
-	server->checkpoint_life = server->life;
-	server->checkpoint_timeline = server->timelines.current;
+	server->slot_checkpoint_version++;
+	server->slot_checkpoint_confirmed = confirmed;
+	server->slot_checkpoint_stopped = stopped;
+	snprintf(server->slot_checkpoint_topics, sizeof(server->slot_checkpoint_topics), "%s",
+		 s->topics);
+	server->slot_checkpoint_decoded = server->decoded;
+	server->slot_checkpoint_life = server->life;
+	server->slot_checkpoint_timeline = server->timelines.current;
 }
 
 /* Another has written the row since we looked at it. */
@@ -80,8 +81,8 @@ static bool is_anothers(const struct fake_source *s)
 {
 	const struct server *server = &s->world->server;
 
-	return strcmp(server->checkpoint_owner, s->owner) != 0 &&
-	       server->checkpoint_version != s->version;
+	return strcmp(server->slot_checkpoint_owner, s->owner) != 0 &&
+	       server->slot_checkpoint_version != s->version;
 }
 
 static bool is_taken(const struct server *s)
@@ -90,22 +91,24 @@ static bool is_taken(const struct server *s)
 }
 
 /* The row says that we take the slot, unless somebody has it; who gets it is known later. */
-static void take_checkpoint(struct fake_source *s)
+static void take_slot_checkpoint(struct fake_source *s)
 {
 	struct server *server = &s->world->server;
-	bool says_so = strcmp(server->checkpoint_owner, s->owner) == 0 &&
-		       !server->checkpoint_stopped && server->checkpoint_life == server->life;
+	bool says_so = strcmp(server->slot_checkpoint_owner, s->owner) == 0 &&
+		       !server->slot_checkpoint_stopped &&
+		       server->slot_checkpoint_life == server->life;
 
 	if (server->state != SERVER_UP || is_taken(server) || says_so || is_anothers(s))
 		return;
-	if (strcmp(server->checkpoint_owner, s->owner) != 0)
-		server->checkpoint_at = s->view.facts.slot_confirmed;
-	snprintf(server->checkpoint_owner, sizeof(server->checkpoint_owner), "%s", s->owner);
-	write_checkpoint(s, s->view.facts.slot_confirmed, false);
+	if (strcmp(server->slot_checkpoint_owner, s->owner) != 0)
+		server->slot_checkpoint_at = s->view.facts.slot_confirmed;
+	snprintf(server->slot_checkpoint_owner, sizeof(server->slot_checkpoint_owner), "%s",
+		 s->owner);
+	write_slot_checkpoint(s, s->view.facts.slot_confirmed, false);
 }
 
 static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfer,
-		     enum wp_checkpoint checkpoint)
+		     enum wp_slot_checkpoint slot_checkpoint)
 {
 	struct fake_source *s = self(base);
 
@@ -115,8 +118,8 @@ static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfe
 	s->told = 0;
 	s->view.unclaimed = true;
 	s->view.claimed = 0;
-	if (checkpoint == WP_CHECKPOINT_WRITE)
-		take_checkpoint(s);
+	if (slot_checkpoint == WP_SLOT_CHECKPOINT_WRITE)
+		take_slot_checkpoint(s);
 	s->ready_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 10);
 }
 
@@ -265,15 +268,16 @@ static void finish_write_down(struct fake_source *s)
 {
 	struct server *server = &s->world->server;
 	bool was_anothers = is_anothers(s);
-	wp_lsn taken_at = server->checkpoint_at;
+	wp_lsn taken_at = server->slot_checkpoint_at;
 
 	s->writes = false;
 	if (server->state != SERVER_UP || !link_holds_slot(s->world, s->link))
 		return;
-	if (strcmp(server->checkpoint_owner, s->owner) != 0)
-		server->checkpoint_at = server->confirmed;
-	snprintf(server->checkpoint_owner, sizeof(server->checkpoint_owner), "%s", s->owner);
-	write_checkpoint(s, s->writes_confirmed, false);
+	if (strcmp(server->slot_checkpoint_owner, s->owner) != 0)
+		server->slot_checkpoint_at = server->confirmed;
+	snprintf(server->slot_checkpoint_owner, sizeof(server->slot_checkpoint_owner), "%s",
+		 s->owner);
+	write_slot_checkpoint(s, s->writes_confirmed, false);
 	if (s->view.unclaimed) {
 		s->view.claimed = server->confirmed > taken_at ? server->confirmed : 0;
 		s->view.claimed_from_other = was_anothers;
@@ -336,25 +340,26 @@ static void read_facts(struct fake_source *s)
 		.slot_active = is_taken(server),
 		.holder_is_walpost = server->thief_until_ms == 0 || server->thief_is_walpost,
 		.wal_sender_timeout_ms = server->wal_sender_timeout_ms,
-		.checkpoint_readable = true,
-		.checkpoint_taken_at = server->checkpoint_at,
-		.checkpoint_system_id = server->checkpoint_owner[0] ? 77 : 0,
-		.checkpoint_writable = true,
-		.checkpoint_timeline = server->checkpoint_timeline,
-		.checkpoint_stopped = server->checkpoint_stopped,
-		.checkpoint_confirmed = server->checkpoint_confirmed,
-		.checkpoint_transactions = server->checkpoint_life == server->life
-						   ? (int64_t)server->checkpoint_decoded
-						   : -1,
+		.slot_checkpoint_readable = true,
+		.slot_checkpoint_taken_at = server->slot_checkpoint_at,
+		.slot_checkpoint_system_id = server->slot_checkpoint_owner[0] ? 77 : 0,
+		.slot_checkpoint_writable = true,
+		.slot_checkpoint_timeline = server->slot_checkpoint_timeline,
+		.slot_checkpoint_stopped = server->slot_checkpoint_stopped,
+		.slot_checkpoint_confirmed = server->slot_checkpoint_confirmed,
+		.slot_checkpoint_transactions = server->slot_checkpoint_life == server->life
+							? (int64_t)server->slot_checkpoint_decoded
+							: -1,
 		.slot_transactions = (int64_t)server->decoded,
 	};
 	if (f->slot_active)
 		snprintf(f->holder, sizeof(f->holder), "%s",
 			 f->holder_is_walpost ? "process 1 (walpost)" : "process 2 (thief)");
-	snprintf(f->checkpoint_owner, sizeof(f->checkpoint_owner), "%s", server->checkpoint_owner);
-	snprintf(f->checkpoint_topics, sizeof(f->checkpoint_topics), "%s",
-		 server->checkpoint_topics);
-	s->version = server->checkpoint_version;
+	snprintf(f->slot_checkpoint_owner, sizeof(f->slot_checkpoint_owner), "%s",
+		 server->slot_checkpoint_owner);
+	snprintf(f->slot_checkpoint_topics, sizeof(f->slot_checkpoint_topics), "%s",
+		 server->slot_checkpoint_topics);
+	s->version = server->slot_checkpoint_version;
 	if (f->slot_active)
 		s->told = 0;
 	s->view.state = WP_SOURCE_READY;
@@ -409,15 +414,16 @@ static void end_stream(struct fake_source *s)
 	struct server *server = &s->world->server;
 	bool by_another =
 		server->thief_until_ms != 0 || (server->holder != -1 && server->holder != s->link);
-	bool is_ours = strcmp(server->checkpoint_owner, s->owner) == 0;
-	bool by_us = s->view.unclaimed && server->confirmed > server->checkpoint_at &&
+	bool is_ours = strcmp(server->slot_checkpoint_owner, s->owner) == 0;
+	bool by_us = s->view.unclaimed && server->confirmed > server->slot_checkpoint_at &&
 		     server->confirmed <= s->told;
 
 	s->view.state = WP_SOURCE_FINISHED;
 	if (server->state != SERVER_UP || by_another || !(is_ours || by_us))
 		return;
-	snprintf(server->checkpoint_owner, sizeof(server->checkpoint_owner), "%s", s->owner);
-	write_checkpoint(s, s->told, true);
+	snprintf(server->slot_checkpoint_owner, sizeof(server->slot_checkpoint_owner), "%s",
+		 s->owner);
+	write_slot_checkpoint(s, s->told, true);
 }
 
 static void finish_finishing(struct fake_source *s)

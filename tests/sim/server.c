@@ -435,12 +435,12 @@ void server_crash(struct world *w, int64_t down_ms)
 void server_move_slot(struct world *w)
 {
 	struct server *s = &w->server;
-	bool told = s->checkpoint_stopped ||
-		    (s->checkpoint_life == s->life && s->checkpoint_decoded > 0);
+	bool told = s->slot_checkpoint_stopped ||
+		    (s->slot_checkpoint_life == s->life && s->slot_checkpoint_decoded > 0);
 
 	if (s->state != SERVER_UP || s->holder != -1 || s->thief_until_ms != 0 ||
 	    s->moved_from != 0 || !told || s->wal <= s->confirmed ||
-	    s->wal <= s->checkpoint_confirmed)
+	    s->wal <= s->slot_checkpoint_confirmed)
 		return;
 	trace(w, "the slot is made anew");
 	s->moved_from = s->confirmed;
@@ -455,7 +455,7 @@ void server_steal_slot(struct world *w, int64_t for_ms, bool is_walpost)
 	struct server *s = &w->server;
 
 	if (s->state != SERVER_UP || s->holder != -1 || s->thief_until_ms != 0 ||
-	    s->moved_from != 0 || s->checkpoint_owner[0] == '\0')
+	    s->moved_from != 0 || s->slot_checkpoint_owner[0] == '\0')
 		return;
 	trace(w, "%s takes the slot", is_walpost ? "an older relay" : "a thief");
 	s->thief_until_ms = w->now_ms + for_ms;
@@ -504,11 +504,11 @@ void server_accept_slot(struct world *w)
 	struct server *s = &w->server;
 
 	write_off(w);
-	s->checkpoint_version++;
-	s->checkpoint_confirmed = s->checkpoint_at = s->confirmed;
-	s->checkpoint_stopped = false;
-	s->checkpoint_decoded = s->decoded;
-	s->checkpoint_life = s->life;
+	s->slot_checkpoint_version++;
+	s->slot_checkpoint_confirmed = s->slot_checkpoint_at = s->confirmed;
+	s->slot_checkpoint_stopped = false;
+	s->slot_checkpoint_decoded = s->decoded;
+	s->slot_checkpoint_life = s->life;
 }
 
 void server_unmove_slot(struct world *w)
@@ -551,7 +551,7 @@ static void accept_theft(struct world *w, const char *owner, const struct wp_sou
 	if (seen->slot_confirmed < s->confirmed) {
 		if (s->told_by[0] == '\0') /* else a human knows */
 			snprintf(s->unnoticed_by, sizeof(s->unnoticed_by), "%s", owner);
-	} else if (is_lost && strcmp(seen->checkpoint_owner, owner) == 0 &&
+	} else if (is_lost && strcmp(seen->slot_checkpoint_owner, owner) == 0 &&
 		   strcmp(s->told_by, owner) != 0)
 		violate(w, "went on from a slot that was stolen", "at %llX",
 			(unsigned long long)s->confirmed);

@@ -97,15 +97,15 @@ struct server {
 	int holder;	  /* link, or -1; none while the thief has it */
 	uint64_t decoded; /* transactions, for the slot; a crash forgets them */
 	unsigned life;	  /* of the statistics */
-	char checkpoint_owner[WP_OWNER_SIZE];
-	unsigned checkpoint_version;
-	wp_lsn checkpoint_at;
-	char checkpoint_topics[64];
-	wp_lsn checkpoint_confirmed;
-	bool checkpoint_stopped;
-	uint64_t checkpoint_decoded;
-	unsigned checkpoint_life;
-	uint32_t checkpoint_timeline;
+	char slot_checkpoint_owner[WP_OWNER_SIZE];
+	unsigned slot_checkpoint_version;
+	wp_lsn slot_checkpoint_at;
+	char slot_checkpoint_topics[64];
+	wp_lsn slot_checkpoint_confirmed;
+	bool slot_checkpoint_stopped;
+	uint64_t slot_checkpoint_decoded;
+	unsigned slot_checkpoint_life;
+	uint32_t slot_checkpoint_timeline;
 	/* A hand at the slot: where it stood before; 0: none. */
 	wp_lsn moved_from;
 	bool stolen; /* by the thief below; else the slot was made anew */

@@ -69,10 +69,10 @@ static void connect_again(struct source_driver *d)
 	fail_msg("no connection with a free slot");
 }
 
-static void start(struct source_driver *d, enum wp_checkpoint checkpoint)
+static void start(struct source_driver *d, enum wp_slot_checkpoint slot_checkpoint)
 {
 	d->source->ops->start(d->source, view(d)->facts.slot_confirmed, WP_TRANSFER_TEXT,
-			      checkpoint);
+			      slot_checkpoint);
 	CHECK_EQ(view(d)->state, WP_SOURCE_STARTING);
 	await(d, WP_SOURCE_STREAMING);
 }
@@ -80,7 +80,7 @@ static void start(struct source_driver *d, enum wp_checkpoint checkpoint)
 static void stream(struct source_driver *d)
 {
 	connect(d);
-	start(d, WP_CHECKPOINT_KEEP);
+	start(d, WP_SLOT_CHECKPOINT_KEEP);
 }
 
 /* What was seen of the log. */
@@ -375,7 +375,7 @@ static void a_finished_source_may_connect_again(struct source_driver *d)
 	d->source->ops->finish(d->source, "a,b");
 	await(d, WP_SOURCE_FINISHED);
 	connect_again(d);
-	start(d, WP_CHECKPOINT_KEEP);
+	start(d, WP_SLOT_CHECKPOINT_KEEP);
 	d->commit(d->arg, 1);
 	take_inserts(d, &seen, 1);
 }
@@ -393,7 +393,7 @@ static void what_was_not_confirmed_comes_again(struct source_driver *d)
 	d->source->ops->close(d->source);
 	connect_again(d);
 	CHECK(view(d)->facts.slot_confirmed < first.end);
-	start(d, WP_CHECKPOINT_KEEP);
+	start(d, WP_SLOT_CHECKPOINT_KEEP);
 	take_inserts(d, &second, 2);
 	CHECK_EQ(second.end, first.end);
 }
@@ -418,12 +418,12 @@ static void closing_is_possible_in_every_state(struct source_driver *d)
 
 	connect_again(d);
 	d->source->ops->start(d->source, view(d)->facts.slot_confirmed, WP_TRANSFER_TEXT,
-			      WP_CHECKPOINT_KEEP);
+			      WP_SLOT_CHECKPOINT_KEEP);
 	d->source->ops->close(d->source);
 	CHECK_EQ(view(d)->state, WP_SOURCE_CLOSED);
 
 	connect_again(d);
-	start(d, WP_CHECKPOINT_KEEP);
+	start(d, WP_SLOT_CHECKPOINT_KEEP);
 	d->source->ops->finish(d->source, "a,b");
 	d->source->ops->close(d->source);
 	CHECK_EQ(view(d)->state, WP_SOURCE_CLOSED);
@@ -439,7 +439,7 @@ static void a_broken_connection_asks_for_a_new_one(struct source_driver *d)
 	take_to_the_end(d);
 	await_failure(d, WP_REACT_RECONNECT);
 	connect_again(d);
-	start(d, WP_CHECKPOINT_KEEP);
+	start(d, WP_SLOT_CHECKPOINT_KEEP);
 	d->commit(d->arg, 1);
 	take_inserts(d, &seen, 1);
 }
@@ -450,13 +450,13 @@ static void a_slot_held_by_another_is_told_and_not_fought_for(struct source_driv
 	connect(d);
 	CHECK(view(d)->facts.slot_active);
 	d->source->ops->start(d->source, view(d)->facts.slot_confirmed, WP_TRANSFER_TEXT,
-			      WP_CHECKPOINT_WRITE);
+			      WP_SLOT_CHECKPOINT_WRITE);
 	await_failure(d, WP_REACT_STANDBY);
 	CHECK_TEXT(view(d)->failure.sqlstate, "55006");
 	d->release_slot(d->arg);
 	connect_again(d);
-	CHECK_TEXT(view(d)->facts.checkpoint_owner, "");
-	start(d, WP_CHECKPOINT_KEEP);
+	CHECK_TEXT(view(d)->facts.slot_checkpoint_owner, "");
+	start(d, WP_SLOT_CHECKPOINT_KEEP);
 }
 
 static void looking_sees_the_slot_become_free(struct source_driver *d)
@@ -478,44 +478,44 @@ static void our_own_old_stream_does_not_hold_the_slot(struct source_driver *d)
 	d->source->ops->close(d->source);
 	connect(d);
 	CHECK(!view(d)->facts.slot_active);
-	start(d, WP_CHECKPOINT_KEEP);
+	start(d, WP_SLOT_CHECKPOINT_KEEP);
 }
 
-static void the_checkpoint_is_written_only_when_asked(struct source_driver *d)
+static void the_slot_checkpoint_is_written_only_when_asked(struct source_driver *d)
 {
 	connect(d);
-	CHECK(view(d)->facts.checkpoint_readable);
-	CHECK_TEXT(view(d)->facts.checkpoint_owner, "");
-	start(d, WP_CHECKPOINT_KEEP);
+	CHECK(view(d)->facts.slot_checkpoint_readable);
+	CHECK_TEXT(view(d)->facts.slot_checkpoint_owner, "");
+	start(d, WP_SLOT_CHECKPOINT_KEEP);
 	d->source->ops->close(d->source);
 	connect_again(d);
-	CHECK_TEXT(view(d)->facts.checkpoint_owner, "");
-	start(d, WP_CHECKPOINT_WRITE);
+	CHECK_TEXT(view(d)->facts.slot_checkpoint_owner, "");
+	start(d, WP_SLOT_CHECKPOINT_WRITE);
 	d->source->ops->close(d->source);
 	connect_again(d);
-	CHECK_TEXT(view(d)->facts.checkpoint_owner, d->owner);
-	CHECK_EQ(view(d)->facts.checkpoint_system_id, view(d)->facts.system_id);
+	CHECK_TEXT(view(d)->facts.slot_checkpoint_owner, d->owner);
+	CHECK_EQ(view(d)->facts.slot_checkpoint_system_id, view(d)->facts.system_id);
 }
 
-static void its_end_stands_in_the_checkpoint(struct source_driver *d)
+static void its_end_stands_in_the_slot_checkpoint(struct source_driver *d)
 {
 	struct seen seen = { 0 };
 	connect(d);
-	start(d, WP_CHECKPOINT_WRITE);
+	start(d, WP_SLOT_CHECKPOINT_WRITE);
 	d->commit(d->arg, 1);
 	take_inserts(d, &seen, 1);
 	CHECK_EQ(say(d, seen.end), WP_OK);
 	d->source->ops->finish(d->source, "a,b");
 	await(d, WP_SOURCE_FINISHED);
 	connect_again(d);
-	CHECK(view(d)->facts.checkpoint_writable);
-	CHECK(view(d)->facts.checkpoint_stopped);
-	CHECK_EQ(view(d)->facts.checkpoint_confirmed, seen.end);
-	CHECK_TEXT(view(d)->facts.checkpoint_topics, "a,b");
-	start(d, WP_CHECKPOINT_WRITE);
+	CHECK(view(d)->facts.slot_checkpoint_writable);
+	CHECK(view(d)->facts.slot_checkpoint_stopped);
+	CHECK_EQ(view(d)->facts.slot_checkpoint_confirmed, seen.end);
+	CHECK_TEXT(view(d)->facts.slot_checkpoint_topics, "a,b");
+	start(d, WP_SLOT_CHECKPOINT_WRITE);
 	d->source->ops->close(d->source);
 	connect_again(d);
-	CHECK(!view(d)->facts.checkpoint_stopped);
+	CHECK(!view(d)->facts.slot_checkpoint_stopped);
 }
 
 static void without_ever_having_had_the_slot_there_is_no_last_word(struct source_driver *d)
@@ -526,13 +526,13 @@ static void without_ever_having_had_the_slot_there_is_no_last_word(struct source
 	d->source->ops->part(d->source, "");
 	CHECK_EQ(view(d)->state, WP_SOURCE_CLOSED);
 	connect_again(d);
-	CHECK_TEXT(view(d)->facts.checkpoint_owner, "");
+	CHECK_TEXT(view(d)->facts.slot_checkpoint_owner, "");
 }
 
 static void lose_after_one_event(struct source_driver *d, struct seen *seen)
 {
 	connect(d);
-	start(d, WP_CHECKPOINT_WRITE);
+	start(d, WP_SLOT_CHECKPOINT_WRITE);
 	d->commit(d->arg, 1);
 	take_inserts(d, seen, 1);
 	CHECK_EQ(say(d, seen->end), WP_OK);
@@ -542,7 +542,7 @@ static void lose_after_one_event(struct source_driver *d, struct seen *seen)
 	await_failure(d, WP_REACT_RECONNECT);
 }
 
-static void after_a_lost_stream_too_its_end_stands_in_the_checkpoint(struct source_driver *d)
+static void after_a_lost_stream_too_its_end_stands_in_the_slot_checkpoint(struct source_driver *d)
 {
 	struct seen seen = { 0 };
 	lose_after_one_event(d, &seen);
@@ -550,9 +550,9 @@ static void after_a_lost_stream_too_its_end_stands_in_the_checkpoint(struct sour
 	CHECK_EQ(view(d)->state, WP_SOURCE_FINISHING);
 	await(d, WP_SOURCE_FINISHED);
 	connect_again(d);
-	CHECK(view(d)->facts.checkpoint_stopped);
-	CHECK_EQ(view(d)->facts.checkpoint_confirmed, seen.end);
-	CHECK_TEXT(view(d)->facts.checkpoint_topics, "a,b");
+	CHECK(view(d)->facts.slot_checkpoint_stopped);
+	CHECK_EQ(view(d)->facts.slot_checkpoint_confirmed, seen.end);
+	CHECK_TEXT(view(d)->facts.slot_checkpoint_topics, "a,b");
 }
 
 static void the_last_word_is_left_to_who_has_the_slot_by_now(struct source_driver *d)
@@ -564,7 +564,7 @@ static void the_last_word_is_left_to_who_has_the_slot_by_now(struct source_drive
 	await(d, WP_SOURCE_FINISHED);
 	d->release_slot(d->arg);
 	connect_again(d);
-	CHECK(!view(d)->facts.checkpoint_stopped);
+	CHECK(!view(d)->facts.slot_checkpoint_stopped);
 }
 
 static void a_server_that_is_gone_takes_no_last_word(struct source_driver *d)
@@ -581,7 +581,7 @@ static void what_is_seen_beside_the_stream_is_told(struct source_driver *d)
 {
 	struct seen seen = { 0 };
 	connect(d);
-	start(d, WP_CHECKPOINT_WRITE);
+	start(d, WP_SLOT_CHECKPOINT_WRITE);
 	CHECK_EQ(view(d)->health.answers, 0);
 	for (uint64_t wanted = 1; wanted <= 2; wanted++) {
 		d->source->ops->watch(d->source);
@@ -602,15 +602,15 @@ static void what_is_seen_beside_the_stream_is_told(struct source_driver *d)
 	d->source->ops->close(d->source);
 	CHECK_EQ(view(d)->health.answers, 0);
 	connect_again(d);
-	CHECK_EQ(view(d)->facts.checkpoint_confirmed, seen.end);
-	CHECK(!view(d)->facts.checkpoint_stopped);
+	CHECK_EQ(view(d)->facts.slot_checkpoint_confirmed, seen.end);
+	CHECK(!view(d)->facts.slot_checkpoint_stopped);
 }
 
 static void what_is_written_down_needs_no_question_before(struct source_driver *d)
 {
 	struct seen seen = { 0 };
 	connect(d);
-	start(d, WP_CHECKPOINT_WRITE);
+	start(d, WP_SLOT_CHECKPOINT_WRITE);
 	d->commit(d->arg, 1);
 	take_inserts(d, &seen, 1);
 	d->source->ops->write_down(d->source, seen.end, "a");
@@ -619,7 +619,7 @@ static void what_is_written_down_needs_no_question_before(struct source_driver *
 		pump(d);
 	d->source->ops->close(d->source);
 	connect_again(d);
-	CHECK_EQ(view(d)->facts.checkpoint_confirmed, seen.end);
+	CHECK_EQ(view(d)->facts.slot_checkpoint_confirmed, seen.end);
 }
 
 static void a_server_that_is_gone_fails_and_comes_back(struct source_driver *d)
@@ -634,7 +634,7 @@ static void a_server_that_is_gone_fails_and_comes_back(struct source_driver *d)
 	CHECK_TEXT(view(d)->failure.sqlstate, "");
 	d->start_server(d->arg);
 	connect_again(d);
-	start(d, WP_CHECKPOINT_KEEP);
+	start(d, WP_SLOT_CHECKPOINT_KEEP);
 	d->commit(d->arg, 1);
 	take_inserts(d, &seen, 1);
 }
@@ -724,10 +724,10 @@ const struct source_contract_case source_contract_cases[] = {
 	CASE(a_slot_held_by_another_is_told_and_not_fought_for),
 	CASE(looking_sees_the_slot_become_free),
 	CASE(our_own_old_stream_does_not_hold_the_slot),
-	CASE(the_checkpoint_is_written_only_when_asked),
-	CASE(its_end_stands_in_the_checkpoint),
+	CASE(the_slot_checkpoint_is_written_only_when_asked),
+	CASE(its_end_stands_in_the_slot_checkpoint),
 	CASE(without_ever_having_had_the_slot_there_is_no_last_word),
-	CASE(after_a_lost_stream_too_its_end_stands_in_the_checkpoint),
+	CASE(after_a_lost_stream_too_its_end_stands_in_the_slot_checkpoint),
 	CASE(the_last_word_is_left_to_who_has_the_slot_by_now),
 	CASE(a_server_that_is_gone_takes_no_last_word),
 	CASE(what_is_seen_beside_the_stream_is_told),

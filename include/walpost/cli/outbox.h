@@ -72,10 +72,10 @@ enum wp_rc wp_cli_offer(const struct wp_cli_catalog *c, wp_changes_take take, vo
 int wp_cli_slot_accept(struct wp_session *s, const struct wp_postgres_options *options);
 
 /*
- * What that writes, and `init` when it made the slot: see wp_checkpoint_renew_sql(). The table must be
+ * What that writes, and `init` when it made the slot: see wp_slot_checkpoint_renew_sql(). The table must be
  * there and the role be allowed to write it.
  */
-enum wp_rc wp_cli_renew_checkpoint(struct wp_session *s, const char *slot, const char *by,
-				   PGresult **ret, struct wp_error *error) WP_MUST_CHECK;
+enum wp_rc wp_cli_renew_slot_checkpoint(struct wp_session *s, const char *slot, const char *by,
+					PGresult **ret, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

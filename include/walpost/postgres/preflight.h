@@ -23,8 +23,8 @@ struct wp_preflight {
 	enum wp_provider provider;
 	bool table_exists[WP_WANTED_MAX]; /* under that name, whatever it is */
 	bool publication_exists;
-	bool reissue_ready;    /* walpost.reissue, its functions and its publication are there */
-	bool checkpoint_ready; /* there, with all columns, and may be written */
+	bool reissue_ready; /* walpost.reissue, its functions and its publication are there */
+	bool slot_checkpoint_ready; /* there, with all columns, and may be written */
 	bool slot_exists;
 	bool slot_active;	 /* by any process, this connection's included */
 	struct wp_health health; /* the same as a running stream wants to know it */

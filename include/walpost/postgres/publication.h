@@ -13,10 +13,10 @@
 #include "walpost/postgres/sql.h"
 
 /* sql/slot_checkpoint.sql, word for word. */
-extern const char wp_checkpoint_sql[];
+extern const char wp_slot_checkpoint_sql[];
 
 /* What `role` needs to write the slot checkpoint. */
-void wp_checkpoint_grant_sql(struct wp_sql *sql, const char *role);
+void wp_slot_checkpoint_grant_sql(struct wp_sql *sql, const char *role);
 
 /*
  * Beside the configured publication a stream reads that of walpost.reissue, if there is one: whoever

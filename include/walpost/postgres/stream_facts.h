@@ -39,9 +39,8 @@ struct wp_stream_facts_answer {
 	struct wp_source_facts source;
 	/* Not asked for while another has the slot. May be taken: then to be left all zeroes. */
 	struct wp_partitions partitions;
-	struct wp_walsender self; /* the replication connection's */
-	struct wp_error
-		checkpoint_error; /* what is wrong with its row or columns; "" when nothing is */
+	struct wp_walsender self;	       /* the replication connection's */
+	struct wp_error slot_checkpoint_error; /* what is wrong with its row or columns, or "" */
 };
 
 /* `answer` is NULL when `failure` is set; both are valid for the call. */

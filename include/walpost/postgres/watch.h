@@ -18,7 +18,7 @@
 #include <libpq-fe.h>
 
 #include "walpost/postgres/options.h"
-#include "walpost/postgres/checkpoint.h"
+#include "walpost/postgres/slot_checkpoint.h"
 #include "walpost/wal/partitions.h"
 
 struct wp_watch_setup {
@@ -26,7 +26,7 @@ struct wp_watch_setup {
 	const struct wp_requirements *wanted;
 	PGconn *same_as; /* the stream's: the same server is asked, and its encoding quoted for */
 	void (*done)(void *arg);
-	/* The slot checkpoint row now says what was asked for; what wp_checkpoint_note_sql gives. */
+	/* The slot checkpoint row now says what was asked for; what wp_slot_checkpoint_note_sql gives. */
 	void (*written)(void *arg, const char *slot, bool was_anothers);
 	/* An answer, which may be taken: it is then left all zeroes. NULL: there is none. */
 	void (*partitions)(void *arg, struct wp_partitions *answer);
@@ -43,8 +43,8 @@ void wp_watch_free(struct wp_watch *w);
 void wp_watch_ask(struct wp_watch *w);
 /* Asks for the partitions, before all else; `partitions` is called once. */
 void wp_watch_ask_partitions(struct wp_watch *w);
-/* Writes the row (wp_checkpoint_note_sql) when it can; of several that wait the newest. */
-void wp_watch_write_down(struct wp_watch *w, const struct wp_checkpoint_row *row,
+/* Writes the row (wp_slot_checkpoint_note_sql) when it can; of several that wait the newest. */
+void wp_watch_write_down(struct wp_watch *w, const struct wp_slot_checkpoint_row *row,
 			 const char *walsender, wp_lsn confirmed);
 const struct wp_health *wp_watch_health(const struct wp_watch *w);
 

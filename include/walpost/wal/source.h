@@ -27,8 +27,8 @@
 
 #define WP_OWNER_SIZE 64
 #define WP_HOLDER_SIZE 128
-#define WP_CHECKPOINT_TOPICS_SIZE 4096
-#define WP_CHECKPOINT_TROUBLE_SIZE 2304
+#define WP_SLOT_CHECKPOINT_TOPICS_SIZE 4096
+#define WP_SLOT_CHECKPOINT_TROUBLE_SIZE 2304
 #define WP_DRAINS_SIZE 128
 #define WP_ENCODING_SIZE 32
 #define WP_WITHHELD_SIZE 512
@@ -57,35 +57,36 @@ struct wp_source_facts {
 	bool holder_wrote;	       /* the slot checkpoint row was written since it came */
 	int64_t wal_sender_timeout_ms; /* 0: none */
 	/* The slot checkpoint row: who took the slot over last, and how far that one has come. */
-	bool checkpoint_readable; /* the table is there and may be read */
-	bool checkpoint_unsure; /* it may, but not now: locked, perhaps. What it says is not known */
-	bool checkpoint_writable; /* and has all columns and may be written: it can be believed */
-	char checkpoint_owner[WP_OWNER_SIZE]; /* "" when there is no row */
-	char checkpoint_version[16];	      /* another each time that the row is written */
-	wp_lsn checkpoint_taken_at;	      /* where the slot stood as that owner took it over */
-	uint64_t checkpoint_system_id;
-	uint32_t checkpoint_timeline;
-	uint16_t checkpoint_epoch;
+	bool slot_checkpoint_readable; /* the table is there and may be read */
+	bool slot_checkpoint_unsure; /* it may, but not now: locked, perhaps. What it says is not known */
+	bool slot_checkpoint_writable; /* and has all columns and may be written: it can be believed */
+	char slot_checkpoint_owner[WP_OWNER_SIZE]; /* "" when there is no row */
+	char slot_checkpoint_version[16];	   /* another each time that the row is written */
+	wp_lsn slot_checkpoint_taken_at; /* where the slot stood as that owner took it over */
+	uint64_t slot_checkpoint_system_id;
+	uint32_t slot_checkpoint_timeline;
+	uint16_t slot_checkpoint_epoch;
 	struct wp_column_facts columns; /* of the outboxes' tables, in their order */
 	enum wp_transfer transfer;	/* how rows had best be asked for */
 	bool text_will_do;		/* as text too, when they do not come so */
-	bool checkpoint_stopped; /* in good order: the slot stood at checkpoint_confirmed then */
-	wp_lsn checkpoint_confirmed;	  /* what that owner wrote down last; 0: nothing */
-	char checkpoint_confirmed_at[32]; /* when, in words */
-	char checkpoint_topics[WP_CHECKPOINT_TOPICS_SIZE]; /* that took events, comma-separated */
-	wp_lsn reissue_lsn;				   /* as in wp_health */
+	bool slot_checkpoint_stopped; /* in good order: the slot stood at checkpoint_confirmed then */
+	wp_lsn slot_checkpoint_confirmed;      /* what that owner wrote down last; 0: nothing */
+	char slot_checkpoint_confirmed_at[32]; /* when, in words */
+	char slot_checkpoint_topics
+		[WP_SLOT_CHECKPOINT_TOPICS_SIZE]; /* that took events, comma-separated */
+	wp_lsn reissue_lsn;			  /* as in wp_health */
 	/* Transactions decoded for the slot, then and now; -1: not known, or not to be compared. */
-	int64_t checkpoint_transactions;
+	int64_t slot_checkpoint_transactions;
 	int64_t slot_transactions;
 };
 
 struct wp_source_failure {
 	enum wp_reaction reaction;
-	char sqlstate[6];	  /* "" when the server gave none */
-	bool slot_lost;		  /* the server has given the slot up */
-	bool row_security;	  /* a policy would hide rows from us; the error says so */
-	bool checkpoint_writable; /* as in the facts, which were not read to their end */
-	bool reissue_missing;	  /* its publication did not exist at this place of the log */
+	char sqlstate[6];	       /* "" when the server gave none */
+	bool slot_lost;		       /* the server has given the slot up */
+	bool row_security;	       /* a policy would hide rows from us; the error says so */
+	bool slot_checkpoint_writable; /* as in the facts, which were not read to their end */
+	bool reissue_missing;	       /* its publication did not exist at this place of the log */
 	struct wp_error error;
 };
 
@@ -151,7 +152,7 @@ struct wp_source_view {
 	wp_lsn reissue_from;
 };
 
-enum wp_checkpoint { WP_CHECKPOINT_KEEP, WP_CHECKPOINT_WRITE };
+enum wp_slot_checkpoint { WP_SLOT_CHECKPOINT_KEEP, WP_SLOT_CHECKPOINT_WRITE };
 enum wp_reading { WP_READING_OFF, WP_READING_ON, WP_READING_LAST_WORD };
 
 /* What a stream is to bring: told by who knows (postgres/options.h). */
@@ -168,7 +169,7 @@ struct wp_source_ops {
 	void (*refresh)(struct wp_source *s);
 	/* READY only. WRITE: first write the slot checkpoint row (owner, system, epoch). */
 	void (*start)(struct wp_source *s, wp_lsn at, enum wp_transfer transfer,
-		      enum wp_checkpoint checkpoint);
+		      enum wp_slot_checkpoint slot_checkpoint);
 	/*
 	 * STREAMING only: the next CopyData. WP_OK: `ret` is valid until the next
 	 * call of next() or close(); WP_AGAIN: none now, wake will tell; WP_IO:

@@ -122,7 +122,7 @@ void harness_prepare(struct harness *h, const char *database)
 		    "CREATE TABLE outbox (id text, aggregatetype text NOT NULL, aggregateid text "
 		    "NOT NULL, type text, payload text)");
 	harness_sql(h, "CREATE PUBLICATION p FOR TABLE outbox WITH (publish = 'insert')");
-	harness_sql(h, "%s", wp_checkpoint_sql);
+	harness_sql(h, "%s", wp_slot_checkpoint_sql);
 	harness_sql(h, "SELECT pg_create_logical_replication_slot('s', 'pgoutput')");
 	harness_connect_by(h, NULL, "");
 	char dbname[64];
@@ -234,11 +234,11 @@ void harness_ready(struct harness *h)
 	AWAIT(h, is_state(h, WP_SOURCE_READY));
 }
 
-void harness_start(struct harness *h, enum wp_checkpoint checkpoint)
+void harness_start(struct harness *h, enum wp_slot_checkpoint slot_checkpoint)
 {
 	harness_ready(h);
 	h->source->ops->start(h->source, harness_view(h)->facts.slot_confirmed,
-			      harness_view(h)->facts.transfer, checkpoint);
+			      harness_view(h)->facts.transfer, slot_checkpoint);
 	AWAIT(h, is_state(h, WP_SOURCE_STREAMING));
 }
 

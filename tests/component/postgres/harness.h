@@ -29,7 +29,7 @@ struct harness {
 	pid_t stopping; /* a `stop fast` that waits for us */
 };
 
-/* A fresh database "relay" with outbox, publication, checkpoint and slot. */
+/* A fresh database "relay" with outbox, publication, slot checkpoint and slot. */
 void harness_init(struct harness *h);
 void harness_release(struct harness *h);
 /* As init makes it, for another database. */
@@ -64,7 +64,7 @@ bool harness_late(double since);
 
 /* Until READY or STREAMING; the test fails with the reason if it fails. */
 void harness_ready(struct harness *h);
-void harness_start(struct harness *h, enum wp_checkpoint checkpoint);
+void harness_start(struct harness *h, enum wp_slot_checkpoint slot_checkpoint);
 /* Until FAILED. */
 const struct wp_source_failure *harness_failure(struct harness *h);
 /* Takes one frame, waiting for it. WP_IO: none will come. */

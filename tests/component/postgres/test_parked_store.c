@@ -749,7 +749,7 @@ static void the_generation_is_raised_while_our_walsender_has_the_slot(void **sta
 	CHECK_EQ(view()->state, WP_PARKED_FENCED);
 	CHECK_TEXT(harness_value(&harness, "SELECT count(*) FROM walpost.parking"), "0");
 	harness.source->ops->start(harness.source, harness_view(&harness)->facts.slot_confirmed,
-				   harness_view(&harness)->facts.transfer, WP_CHECKPOINT_KEEP);
+				   harness_view(&harness)->facts.transfer, WP_SLOT_CHECKPOINT_KEEP);
 	AWAIT(&harness, harness_view(&harness)->state == WP_SOURCE_STREAMING);
 	store->ops->open(store, 0, 100);
 	AWAIT(&harness, is_in(store, WP_PARKED_READY));

@@ -76,7 +76,7 @@ static void the_stream_prints_values_alike_for_hostile_roles(void **state)
 	harness_sql(&harness, "ALTER ROLE hostile SET intervalstyle = 'iso_8601'");
 	harness_sql(&harness, "ALTER TABLE outbox ADD b bytea, ADD t timestamptz, ADD i interval");
 	harness_connect_by(&harness, NULL, "dbname=relay user=hostile");
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	harness_sql(&harness, "INSERT INTO outbox VALUES ('1', 'o', 'a', 'm', 'x', '\\x00ff41', "
 			      "'2026-01-02 03:04:05+00', '26 hours')");
 	harness_await_message(&harness, 'I', &frame);
@@ -92,7 +92,7 @@ static void an_sql_ascii_database_streams_bytes_that_are_not_utf8(void **state)
 	harness_sql(&harness, "CREATE DATABASE other ENCODING 'SQL_ASCII' TEMPLATE template0 "
 			      "LC_COLLATE 'C' LC_CTYPE 'C'");
 	harness_prepare(&harness, "other");
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	harness_sql(&harness, "SET client_encoding = 'SQL_ASCII'");
 	insert("caf\xe9");
 	harness_await_message(&harness, 'I', &frame);
@@ -106,7 +106,7 @@ static void names_of_any_kind_are_quoted(void **state)
 	harness_sql(&harness,
 		    "CREATE PUBLICATION \"Pub \"\"x\"\", 'y' \\ z\" FOR TABLE outbox WITH "
 		    "(publish = 'insert')");
-	harness_start(&harness, WP_CHECKPOINT_WRITE);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_WRITE);
 	insert("x");
 	harness_await_message(&harness, 'I', &frame);
 }
@@ -114,7 +114,7 @@ static void names_of_any_kind_are_quoted(void **state)
 static void a_large_row_comes_whole(void **state)
 {
 	struct wp_frame frame;
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	harness_sql(&harness,
 		    "INSERT INTO outbox VALUES ('1', 'o', 'a', 'm', repeat('y', 5000000))");
 	harness_await_message(&harness, 'I', &frame);
@@ -132,7 +132,7 @@ static void tls_carries_large_and_small_rows(void **state)
 	char words[600];
 	(void)snprintf(words, sizeof(words), "dbname=relay sslmode=verify-ca sslrootcert=%s", path);
 	harness_connect_by(&harness, "127.0.0.1", words);
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	/* Sizes around those of TLS records and of libpq's buffer. */
 	harness_sql(&harness,
 		    "INSERT INTO outbox SELECT i, 'o', 'a', 'm', repeat('y', 15000 + i * 37) "
@@ -202,7 +202,7 @@ static void a_slot_dropped_before_the_stream_starts_is_refused(void **state)
 	harness_ready(&harness);
 	harness_sql(&harness, "SELECT pg_drop_replication_slot('s')");
 	harness.source->ops->start(harness.source, 0, harness_view(&harness)->facts.transfer,
-				   WP_CHECKPOINT_KEEP);
+				   WP_SLOT_CHECKPOINT_KEEP);
 	CHECK_EQ(harness_failure(&harness)->reaction, WP_REACT_STOP_HUMAN);
 	CHECK_TEXT(harness_failure(&harness)->sqlstate, "42704");
 	check_says_no_slot(harness_failure(&harness));
@@ -224,12 +224,12 @@ static void a_conninfo_that_libpq_does_not_take_is_refused_at_once(void **state)
 
 /* ---- the slot checkpoint ---- */
 
-static void without_a_checkpoint_table_it_streams_all_the_same(void **state)
+static void without_a_slot_checkpoint_table_it_streams_all_the_same(void **state)
 {
 	struct wp_frame frame;
 	harness_sql(&harness, "DROP TABLE walpost.slot_checkpoint");
-	harness_start(&harness, WP_CHECKPOINT_WRITE);
-	CHECK(!view()->facts.checkpoint_readable);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_WRITE);
+	CHECK(!view()->facts.slot_checkpoint_readable);
 	insert("x");
 	harness_await_message(&harness, 'I', &frame);
 }
@@ -240,13 +240,13 @@ static void without_the_privilege_it_streams_all_the_same(void **state)
 	harness_sql(&harness, "DROP ROLE IF EXISTS plain");
 	harness_sql(&harness, "CREATE ROLE plain LOGIN REPLICATION");
 	harness_connect_by(&harness, NULL, "dbname=relay user=plain");
-	harness_start(&harness, WP_CHECKPOINT_WRITE);
-	CHECK(!view()->facts.checkpoint_readable);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_WRITE);
+	CHECK(!view()->facts.slot_checkpoint_readable);
 	insert("x");
 	harness_await_message(&harness, 'I', &frame);
 }
 
-static void a_checkpoint_that_is_only_readable_is_read(void **state)
+static void a_slot_checkpoint_that_is_only_readable_is_read(void **state)
 {
 	harness_sql(&harness, "DROP ROLE IF EXISTS plain");
 	harness_sql(&harness, "CREATE ROLE plain LOGIN REPLICATION");
@@ -256,30 +256,30 @@ static void a_checkpoint_that_is_only_readable_is_read(void **state)
 		&harness,
 		"INSERT INTO walpost.slot_checkpoint VALUES ('s', 'someone', '42', 1, 3, '0/1')");
 	harness_connect_by(&harness, NULL, "dbname=relay user=plain");
-	harness_start(&harness, WP_CHECKPOINT_WRITE);
-	CHECK(view()->facts.checkpoint_readable);
-	CHECK_TEXT(view()->facts.checkpoint_owner, "someone");
-	CHECK_EQ(view()->facts.checkpoint_system_id, 42);
-	CHECK_EQ(view()->facts.checkpoint_epoch, 3);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_WRITE);
+	CHECK(view()->facts.slot_checkpoint_readable);
+	CHECK_TEXT(view()->facts.slot_checkpoint_owner, "someone");
+	CHECK_EQ(view()->facts.slot_checkpoint_system_id, 42);
+	CHECK_EQ(view()->facts.slot_checkpoint_epoch, 3);
 	harness_sql(&harness, "DROP OWNED BY plain");
 }
 
-static void a_checkpoint_of_another_shape_is_not_believed(void **state)
+static void a_slot_checkpoint_of_another_shape_is_not_believed(void **state)
 {
 	harness_sql(&harness,
 		    "INSERT INTO walpost.slot_checkpoint VALUES ('s', 'o', 'x', 1, 3, '0/1')");
 	harness_ready(&harness);
-	CHECK(!view()->facts.checkpoint_readable);
+	CHECK(!view()->facts.slot_checkpoint_readable);
 	harness_sql(&harness, "ALTER TABLE walpost.slot_checkpoint RENAME owner TO possessor");
 	harness.source->ops->refresh(harness.source);
 	AWAIT(&harness, view()->state == WP_SOURCE_READY);
-	CHECK(!view()->facts.checkpoint_readable);
+	CHECK(!view()->facts.slot_checkpoint_readable);
 }
 
-static void the_checkpoint_row_tells_all_of_it(void **state)
+static void the_slot_checkpoint_row_tells_all_of_it(void **state)
 {
 	char confirmed[WP_LSN_TEXT_SIZE];
-	harness_start(&harness, WP_CHECKPOINT_WRITE);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_WRITE);
 	(void)wp_lsn_text(view()->facts.slot_confirmed, confirmed);
 	CHECK_TEXT(harness_value(&harness, "SELECT concat_ws(' ', slot, owner, timeline, epoch) "
 					   "FROM walpost.slot_checkpoint"),
@@ -293,22 +293,22 @@ static void the_checkpoint_row_tells_all_of_it(void **state)
 		   "t");
 }
 
-static void the_checkpoint_is_written_though_a_synchronous_standby_is_awaited(void **state)
+static void the_slot_checkpoint_is_written_though_a_synchronous_standby_is_awaited(void **state)
 {
 	harness_set(&harness, "synchronous_standby_names = 'nobody'");
-	harness_start(&harness, WP_CHECKPOINT_WRITE);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_WRITE);
 	CHECK_TEXT(harness_value(&harness, "SELECT owner FROM walpost.slot_checkpoint"),
 		   "walpost on test 1");
 }
 
-#define CHECKPOINT_OF_ANOTHER                                                                     \
+#define SLOT_CHECKPOINT_OF_ANOTHER                                                                \
 	"INSERT INTO walpost.slot_checkpoint (slot, owner, system_identifier, timeline, epoch, "  \
 	"taken_at_lsn, "                                                                          \
 	"confirmed_lsn) SELECT slot_name, 'another', '42', 1, 7, confirmed_flush_lsn, "           \
 	"confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 's' ON CONFLICT (slot) " \
 	"DO "                                                                                     \
 	"UPDATE SET owner = excluded.owner"
-#define CHECKPOINT_ROW                                                           \
+#define SLOT_CHECKPOINT_ROW                                                      \
 	"SELECT concat_ws(' ', owner, stopped, confirmed_lsn = (SELECT "         \
 	"confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 's')) " \
 	"FROM walpost.slot_checkpoint"
@@ -317,29 +317,29 @@ static void the_checkpoint_is_written_though_a_synchronous_standby_is_awaited(vo
 static void a_last_word_is_written_over_the_row_of_a_relay_that_did_not_get_the_slot(void **state)
 {
 	struct wp_frame frame;
-	harness_start(&harness, WP_CHECKPOINT_WRITE);
-	harness_sql(&harness, CHECKPOINT_OF_ANOTHER);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_WRITE);
+	harness_sql(&harness, SLOT_CHECKPOINT_OF_ANOTHER);
 	insert("x");
 	harness_await_message(&harness, 'C', &frame);
 	harness_confirm(&harness, frame.end);
 	harness.source->ops->finish(harness.source, "t");
 	AWAIT(&harness, view()->state == WP_SOURCE_FINISHED);
-	CHECK_TEXT(harness_value(&harness, CHECKPOINT_ROW), "walpost on test 1 t t");
+	CHECK_TEXT(harness_value(&harness, SLOT_CHECKPOINT_ROW), "walpost on test 1 t t");
 }
 
 /* It is about to start: the slot has not moved since it wrote the row. */
 static void a_last_word_is_not_written_over_the_row_of_a_relay_that_comes_next(void **state)
 {
 	struct wp_frame frame;
-	harness_start(&harness, WP_CHECKPOINT_WRITE);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_WRITE);
 	insert("x");
 	harness_await_message(&harness, 'C', &frame);
 	harness_confirm(&harness, frame.end);
 	harness_sql(&harness, "DELETE FROM walpost.slot_checkpoint");
-	harness_sql(&harness, CHECKPOINT_OF_ANOTHER);
+	harness_sql(&harness, SLOT_CHECKPOINT_OF_ANOTHER);
 	harness.source->ops->finish(harness.source, "t");
 	AWAIT(&harness, view()->state == WP_SOURCE_FINISHED);
-	CHECK_TEXT(harness_value(&harness, CHECKPOINT_ROW), "another f t");
+	CHECK_TEXT(harness_value(&harness, SLOT_CHECKPOINT_ROW), "another f t");
 }
 
 static void a_stream_that_did_not_get_the_slot_has_no_last_word(void **state)
@@ -347,9 +347,9 @@ static void a_stream_that_did_not_get_the_slot_has_no_last_word(void **state)
 	harness_ready(&harness);
 	harness_hold_slot(&harness);
 	harness.source->ops->start(harness.source, view()->facts.slot_confirmed,
-				   view()->facts.transfer, WP_CHECKPOINT_WRITE);
+				   view()->facts.transfer, WP_SLOT_CHECKPOINT_WRITE);
 	CHECK_TEXT(harness_failure(&harness)->sqlstate, "55006");
-	harness_sql(&harness, CHECKPOINT_OF_ANOTHER);
+	harness_sql(&harness, SLOT_CHECKPOINT_OF_ANOTHER);
 	harness_sql(&harness, "UPDATE walpost.slot_checkpoint SET owner = 'walpost on test 1'");
 	harness_release_slot(&harness);
 	harness.source->ops->part(harness.source, "t");
@@ -360,7 +360,7 @@ static void a_stream_that_did_not_get_the_slot_has_no_last_word(void **state)
 
 static void a_terminated_walsender_is_a_new_connection(void **state)
 {
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	harness_sql(&harness, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots");
 	const struct wp_source_failure *f = read_until_failure();
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
@@ -370,7 +370,7 @@ static void a_terminated_walsender_is_a_new_connection(void **state)
 
 static void a_terminated_walsender_is_noticed_by_statuses_while_paused(void **state)
 {
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	harness.source->ops->reading(harness.source, WP_READING_OFF);
 	harness_sql(&harness,
 		    "SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots");
@@ -387,7 +387,7 @@ static void a_walsender_that_failed_while_paused_is_heard_out(void **state)
 	struct wp_status status = { 0 };
 	struct wp_frame frame;
 
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	insert("first");
 	harness_await_message(&harness, 'I', &frame);
 	harness.source->ops->reading(harness.source, WP_READING_OFF);
@@ -405,7 +405,7 @@ static void a_walsender_that_failed_while_paused_is_heard_out(void **state)
 
 static void one_that_says_nothing_is_not_waited_for(void **state)
 {
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	harness.source->ops->reading(harness.source, WP_READING_OFF);
 	harness.source->ops->reading(harness.source, WP_READING_LAST_WORD);
 	CHECK_EQ(view()->state, WP_SOURCE_FAILED);
@@ -416,7 +416,7 @@ static void one_that_says_nothing_is_not_waited_for(void **state)
 static void a_walsender_timeout_is_told_as_what_it_may_be(void **state)
 {
 	harness_connect_by(&harness, NULL, "dbname=relay options='-c wal_sender_timeout=2s'");
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	CHECK_EQ(view()->facts.wal_sender_timeout_ms, 2000);
 	const struct wp_source_failure *f = read_until_failure();
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
@@ -426,7 +426,7 @@ static void a_walsender_timeout_is_told_as_what_it_may_be(void **state)
 
 static void a_crash_is_a_new_connection(void **state)
 {
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	harness_kill_server(&harness);
 	CHECK_EQ(read_until_failure()->reaction, WP_REACT_RECONNECT);
 	harness_start_server(&harness);
@@ -442,7 +442,7 @@ static void a_publication_younger_than_a_row_stops_before_anything_is_confirmed(
 	CHECK_EQ(wp_lsn_parse(wp_span_of(harness_value(&harness, "SELECT pg_current_wal_lsn()")),
 			      &end),
 		 WP_OK);
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	struct wp_frame frame;
 	enum wp_rc rc;
 	while ((rc = harness_next(&harness, &frame)) == WP_OK)
@@ -477,7 +477,7 @@ static void rows_of_reissue_come_by_a_publication_of_its_own(void **state)
 	(void)state;
 	struct wp_frame frame;
 	make_reissue();
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	CHECK(view()->facts.reissue_lsn != 0);
 	CHECK_EQ(view()->reissue_from, 0);
 	insert("x");
@@ -494,12 +494,12 @@ static void a_stream_from_before_that_publication_is_refused_once_and_begins_aga
 	struct wp_frame frame;
 	insert("x");
 	make_reissue();
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	const struct wp_source_failure *f = read_until_failure();
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
 	CHECK(f->reissue_missing);
 	CHECK_TEXT(f->sqlstate, server_version() >= 18 ? "55000" : "42704");
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	CHECK(view()->reissue_from > view()->facts.slot_confirmed);
 	CHECK(view()->reissue_from <= view()->facts.reissue_lsn);
 	harness_await_message(&harness, 'I', &frame);
@@ -510,7 +510,7 @@ static void a_stream_from_before_that_publication_is_refused_once_and_begins_aga
 static void a_publication_that_comes_beside_the_stream_is_seen(void **state)
 {
 	(void)state;
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	CHECK_EQ(view()->facts.reissue_lsn, 0);
 	CHECK_EQ(view()->reissue_from, 0);
 	make_reissue();
@@ -526,13 +526,13 @@ static void one_that_is_dropped_beside_the_stream_ends_it_and_the_next_goes_on(v
 	(void)state;
 	struct wp_frame frame;
 	make_reissue();
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	drop_reissue();
 	insert("x");
 	const struct wp_source_failure *f = read_until_failure();
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
 	CHECK(f->reissue_missing);
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	CHECK_EQ(view()->reissue_from, 0);
 	harness_await_message(&harness, 'I', &frame);
 }
@@ -544,7 +544,7 @@ static void that_publication_may_be_the_configured_one(void **state)
 	make_reissue();
 	harness_sql(&harness, "ALTER PUBLICATION walpost_reissue ADD TABLE outbox");
 	harness.options.publication = "walpost_reissue";
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	insert("x");
 	harness_await_message(&harness, 'I', &frame);
 	harness.source->ops->watch(harness.source);
@@ -566,7 +566,7 @@ static void a_slot_moved_beyond_our_position_is_told(void **state)
 
 static void our_old_walsender_is_ended_when_it_hangs_on(void **state)
 {
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	pid_t pid = walsender();
 	/* It sees the end of its connection only when it runs again. */
 	CHECK_EQ(kill(pid, SIGSTOP), 0);
@@ -583,7 +583,7 @@ static void our_old_walsender_is_ended_when_it_hangs_on(void **state)
 static void statuses_that_the_server_does_not_read_do_not_pile_up(void **state)
 {
 	struct wp_frame frame;
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	insert("x");
 	harness_await_message(&harness, 'C', &frame);
 	pid_t pid = walsender();
@@ -632,7 +632,7 @@ static void after_a_promotion_the_history_is_known(void **state)
 	harness.source->ops->close(harness.source);
 	begin_a_new_timeline();
 	insert("x");
-	harness_start(&harness, WP_CHECKPOINT_WRITE);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_WRITE);
 	const struct wp_timelines *t = &view()->facts.timelines;
 	CHECK(t->current > before);
 	CHECK_EQ(wp_timelines_at(t, then), before);
@@ -650,7 +650,7 @@ static void without_the_history_file_it_streams_all_the_same(void **state)
 		       harness_env("WALPOST_TEST_DIR"), current);
 	CHECK_EQ(unlink(path), 0);
 	harness.source->ops->close(harness.source);
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	CHECK_EQ(view()->facts.timelines.current, current);
 }
 
@@ -687,7 +687,7 @@ static const char tree_sql[] =
 static void partitions_are_told_at_all_levels_before_a_stream_and_anew(void **state)
 {
 	harness_sql(&harness, tree_sql);
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	CHECK(view()->partitions.known);
 	CHECK(partition("leaf") == NULL);
 	harness_sql(&harness, "ALTER TABLE outbox ATTACH PARTITION mid FOR VALUES IN ('1')");
@@ -713,7 +713,7 @@ static void children_by_inheritance_are_told_at_all_levels(void **state)
 	harness_sql(&harness,
 		    "CREATE TABLE later (LIKE outbox); "
 		    "CREATE TABLE parent (i int); CREATE TABLE other () INHERITS (parent)");
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	harness_sql(&harness, "CREATE TABLE child () INHERITS (outbox); "
 			      "CREATE TABLE grandchild () INHERITS (child)");
 	ask_partitions();
@@ -741,7 +741,7 @@ static void partitions_are_told_while_a_lock_holds_up_the_answer_about_health(vo
 {
 	harness_sql(&harness, tree_sql);
 	harness_sql(&harness, "ALTER TABLE outbox ATTACH PARTITION mid FOR VALUES IN ('1')");
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	harness_sql(&harness, "BEGIN; LOCK TABLE leaf IN ACCESS EXCLUSIVE MODE");
 	harness.source->ops->watch(harness.source);
 	AWAIT(&harness, somebody_waits_for_a_lock());
@@ -754,7 +754,7 @@ static void partitions_are_told_while_a_lock_holds_up_the_answer_about_health(vo
 
 static void partitions_that_nobody_can_tell_fail(void **state)
 {
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	harness_sql(&harness,
 		    "UPDATE pg_database SET datallowconn = false WHERE datname = 'relay'");
 	ask_partitions();
@@ -784,7 +784,7 @@ static void the_probe_asks_the_server_we_stream_from(void **state)
 		       "target_session_attrs=any",
 		       harness_env("WALPOST_TEST_PORT"));
 	harness.options.conninfo = conninfo;
-	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_start(&harness, WP_SLOT_CHECKPOINT_KEEP);
 	harness.source->ops->probe(harness.source);
 	AWAIT(&harness, view()->probe != WP_PROBE_RUNNING);
 	CHECK_EQ(view()->probe, WP_PROBE_ALIVE);
@@ -802,12 +802,12 @@ int main(void)
 		   TEST(a_missing_publication_is_refused_before_the_stream),
 		   TEST(a_slot_dropped_while_looking_is_refused),
 		   TEST(a_conninfo_that_libpq_does_not_take_is_refused_at_once),
-		   TEST(without_a_checkpoint_table_it_streams_all_the_same),
+		   TEST(without_a_slot_checkpoint_table_it_streams_all_the_same),
 		   TEST(without_the_privilege_it_streams_all_the_same),
-		   TEST(a_checkpoint_that_is_only_readable_is_read),
-		   TEST(a_checkpoint_of_another_shape_is_not_believed),
-		   TEST(the_checkpoint_row_tells_all_of_it),
-		   TEST(the_checkpoint_is_written_though_a_synchronous_standby_is_awaited),
+		   TEST(a_slot_checkpoint_that_is_only_readable_is_read),
+		   TEST(a_slot_checkpoint_of_another_shape_is_not_believed),
+		   TEST(the_slot_checkpoint_row_tells_all_of_it),
+		   TEST(the_slot_checkpoint_is_written_though_a_synchronous_standby_is_awaited),
 		   TEST(a_last_word_is_written_over_the_row_of_a_relay_that_did_not_get_the_slot),
 		   TEST(a_last_word_is_not_written_over_the_row_of_a_relay_that_comes_next),
 		   TEST(a_stream_that_did_not_get_the_slot_has_no_last_word),

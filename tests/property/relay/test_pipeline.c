@@ -17,7 +17,7 @@ enum {
 	OUTBOX = 16400,
 	LEAF,
 	IGNORED,
-	CHECKPOINT,
+	SLOT_CHECKPOINT,
 	TABLES = 4,
 	COLUMNS = 5,
 	TRANSACTIONS = 20,
@@ -31,7 +31,7 @@ enum change {
 	ROW_OUTBOX,
 	ROW_LEAF,
 	ROW_IGNORED,
-	ROW_CHECKPOINT,
+	ROW_SLOT_CHECKPOINT,
 	MESSAGE_WITHIN,
 	MESSAGE_ASIDE,
 	UPDATE,
@@ -320,7 +320,7 @@ static void other_row(struct run *r, uint32_t oid)
 	tell(r, oid);
 	write_row(r, oid, 0);
 	offer_without_record(r);
-	r->counts.ignored += oid != CHECKPOINT; /* walpost's own */
+	r->counts.ignored += oid != SLOT_CHECKPOINT; /* walpost's own */
 }
 
 static void change_of_old_row(struct run *r, enum change change)
@@ -356,8 +356,8 @@ static bool one_change(struct run *r, size_t tx, size_t at, uint32_t ordinal)
 	case ROW_IGNORED:
 		other_row(r, IGNORED);
 		return true;
-	case ROW_CHECKPOINT:
-		other_row(r, CHECKPOINT);
+	case ROW_SLOT_CHECKPOINT:
+		other_row(r, SLOT_CHECKPOINT);
 		return true;
 	case MESSAGE_WITHIN:
 	case MESSAGE_ASIDE:

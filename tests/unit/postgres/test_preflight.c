@@ -70,9 +70,9 @@ static int set_up(void **state)
 			[A_TABLE_COLUMNS] = "id, key, payload",
 			[A_TABLE_LEAVES] = "1",
 			[A_NO_IDENTITY] = "f",
-			[A_CHECKPOINT] = "t",
-			[A_CHECKPOINT_MAY] = "t",
-			[A_CHECKPOINT_WHOLE] = "t",
+			[A_SLOT_CHECKPOINT] = "t",
+			[A_SLOT_CHECKPOINT_MAY] = "t",
+			[A_SLOT_CHECKPOINT_WHOLE] = "t",
 		},
 		.options = { .conninfo = "dbname=shop", .slot = "s", .publication = "Pub" },
 		.table = { .schema = "public", .name = "outbox", .columns = columns, .column_count = 3,
@@ -168,7 +168,7 @@ static void a_healthy_server_has_nothing_to_cure(void **state)
 	const struct wp_preflight *p = judge();
 	CHECK(!wp_findings_failure(&p->findings));
 	CHECK(p->slot_exists && p->publication_exists && p->table_exists[0] &&
-	      p->checkpoint_ready && !p->slot_active);
+	      p->slot_checkpoint_ready && !p->slot_active);
 	for (size_t i = 0; i < p->findings.count; i++) {
 		CHECK_EQ(p->findings.items[i].level, WP_FINDING_OK);
 		CHECK_TEXT(p->findings.items[i].cure, "");
@@ -810,22 +810,22 @@ static void of_a_thousand_outboxes_only_what_is_wrong_is_listed(void **state)
 	PQfinish(pg);
 }
 
-static void a_checkpoint_that_cannot_be_written_is_warned_of(void **state)
+static void a_slot_checkpoint_that_cannot_be_written_is_warned_of(void **state)
 {
-	s.values[A_CHECKPOINT_MAY] = "f";
+	s.values[A_SLOT_CHECKPOINT_MAY] = "f";
 	check_finding("checkpoint", WARNS, "is not readable and writable",
 		      "GRANT SELECT, INSERT, UPDATE ON walpost.slot_checkpoint TO \"re\"\"lay\";");
 	assert_null(strstr(finding(&found, "checkpoint")->cure, "CREATE"));
-	s.values[A_CHECKPOINT_MAY] = "t";
-	s.values[A_CHECKPOINT_WHOLE] = "f";
+	s.values[A_SLOT_CHECKPOINT_MAY] = "t";
+	s.values[A_SLOT_CHECKPOINT_WHOLE] = "f";
 	check_finding("checkpoint", WARNS, "lacks columns",
 		      "DROP TABLE walpost.slot_checkpoint;\nCREATE SCHEMA");
-	s.values[A_CHECKPOINT] = "f";
-	s.values[A_CHECKPOINT_MAY] = NULL;
-	s.values[A_CHECKPOINT_WHOLE] = "f";
+	s.values[A_SLOT_CHECKPOINT] = "f";
+	s.values[A_SLOT_CHECKPOINT_MAY] = NULL;
+	s.values[A_SLOT_CHECKPOINT_WHOLE] = "f";
 	check_finding("checkpoint", WARNS, "is missing",
 		      "CREATE TABLE IF NOT EXISTS walpost.slot_checkpoint");
-	CHECK(!found.checkpoint_ready);
+	CHECK(!found.slot_checkpoint_ready);
 }
 
 static void how_the_log_is_kept_is_read(void **state)
@@ -988,7 +988,7 @@ int main(void)
 		FRESH(rights_that_a_relay_can_do_without_are_a_warning),
 		FRESH(policies_on_our_own_tables_are_a_failure),
 		FRESH(of_a_thousand_outboxes_only_what_is_wrong_is_listed),
-		FRESH(a_checkpoint_that_cannot_be_written_is_warned_of),
+		FRESH(a_slot_checkpoint_that_cannot_be_written_is_warned_of),
 		FRESH(how_the_log_is_kept_is_read),
 		FRESH(what_loses_events_while_it_runs_is_a_loss),
 		FRESH(what_fails_only_at_a_start_is_no_loss),

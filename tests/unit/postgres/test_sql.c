@@ -157,7 +157,7 @@ static void the_publication_has_the_inserts_of_the_outbox_alone(void **state)
 		   "  WITH (publish = 'insert', publish_via_partition_root = true);\n");
 }
 
-static void the_checkpoint_table_is_the_one_of_the_file(void **state)
+static void the_slot_checkpoint_table_is_the_one_of_the_file(void **state)
 {
 	char text[4096];
 	FILE *file = fopen(WALPOST_SOURCE "/sql/slot_checkpoint.sql", "r");
@@ -165,7 +165,7 @@ static void the_checkpoint_table_is_the_one_of_the_file(void **state)
 	size_t size = fread(text, 1, sizeof(text) - 1, file);
 	text[size] = '\0';
 	(void)fclose(file); /* only read */
-	CHECK_TEXT(wp_checkpoint_sql, text);
+	CHECK_TEXT(wp_slot_checkpoint_sql, text);
 }
 
 int main(void)
@@ -179,5 +179,5 @@ int main(void)
 		   TEST(the_outbox_is_made_from_the_wanted_columns),
 		   TEST(a_wanted_time_of_the_insert_is_not_made_twice),
 		   TEST(the_publication_has_the_inserts_of_the_outbox_alone),
-		   TEST(the_checkpoint_table_is_the_one_of_the_file));
+		   TEST(the_slot_checkpoint_table_is_the_one_of_the_file));
 }

@@ -34,7 +34,7 @@ static void op_refresh(struct wp_source *base)
 }
 
 static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfer,
-		     enum wp_checkpoint checkpoint)
+		     enum wp_slot_checkpoint slot_checkpoint)
 {
 	struct scripted_source *s = self(base);
 
@@ -42,7 +42,7 @@ static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfe
 	s->starts++;
 	s->start_at = at;
 	s->transfer = transfer;
-	s->checkpoint = checkpoint;
+	s->slot_checkpoint = slot_checkpoint;
 	s->view.state = WP_SOURCE_STARTING;
 }
 
@@ -204,10 +204,10 @@ void scripted_source_init(struct scripted_source *s, wp_lsn slot)
 		.server_lsn = 1 << 20, /* beyond all that a test commits */
 		.slot_confirmed = slot,
 		.wal_sender_timeout_ms = 60 * 1000,
-		.checkpoint_readable = true,
-		.checkpoint_writable = true,
-		.checkpoint_timeline = 1,
-		.checkpoint_transactions = -1,
+		.slot_checkpoint_readable = true,
+		.slot_checkpoint_writable = true,
+		.slot_checkpoint_timeline = 1,
+		.slot_checkpoint_transactions = -1,
 		.slot_transactions = -1,
 	};
 }

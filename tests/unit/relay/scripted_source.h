@@ -21,8 +21,8 @@ struct scripted_source {
 	unsigned finishes;
 	unsigned parts;
 	enum wp_source_state part_answer;
-	char topics[WP_CHECKPOINT_TOPICS_SIZE]; /* written down last */
-	char trouble[WP_CHECKPOINT_TROUBLE_SIZE];
+	char topics[WP_SLOT_CHECKPOINT_TOPICS_SIZE]; /* written down last */
+	char trouble[WP_SLOT_CHECKPOINT_TROUBLE_SIZE];
 	int64_t trouble_ms;
 	unsigned probes;
 	unsigned questions;
@@ -31,7 +31,7 @@ struct scripted_source {
 	wp_lsn written;
 	wp_lsn start_at;
 	enum wp_transfer transfer; /* likewise */
-	enum wp_checkpoint checkpoint;
+	enum wp_slot_checkpoint slot_checkpoint;
 	bool reading;
 	unsigned statuses;
 	struct wp_status status; /* the last */

@@ -686,12 +686,12 @@ static void until_it_is_known_what_is_parked_the_log_waits_and_that_is_a_stall(v
 
 static void had(const char *owner, wp_lsn confirmed, bool stopped)
 {
-	(void)snprintf(facts->checkpoint_owner, WP_OWNER_SIZE, "%s", owner);
-	(void)snprintf(facts->checkpoint_confirmed_at, sizeof(facts->checkpoint_confirmed_at),
-		       "2026-01-02 03:04:05 UTC");
-	facts->checkpoint_confirmed = confirmed;
-	facts->checkpoint_stopped = stopped;
-	facts->checkpoint_system_id = facts->system_id;
+	(void)snprintf(facts->slot_checkpoint_owner, WP_OWNER_SIZE, "%s", owner);
+	(void)snprintf(facts->slot_checkpoint_confirmed_at,
+		       sizeof(facts->slot_checkpoint_confirmed_at), "2026-01-02 03:04:05 UTC");
+	facts->slot_checkpoint_confirmed = confirmed;
+	facts->slot_checkpoint_stopped = stopped;
+	facts->slot_checkpoint_system_id = facts->system_id;
 }
 
 static void check_refused(const char *how)
@@ -747,7 +747,7 @@ static void a_slot_beyond_what_a_killed_one_wrote_is_told_and_taken(void **state
 static void a_slot_that_has_decoded_less_than_then_was_made_anew(void **state)
 {
 	had("host:1", SLOT - 10, false);
-	facts->checkpoint_transactions = 7;
+	facts->slot_checkpoint_transactions = 7;
 	facts->slot_transactions = 6;
 	connect();
 	check_refused("fewer transactions");
@@ -759,7 +759,7 @@ static void what_has_decoded_as_many_or_cannot_be_compared_is_fine(void **state)
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		had("host:1", SLOT - 10, false);
-		facts->checkpoint_transactions = pairs[i][0];
+		facts->slot_checkpoint_transactions = pairs[i][0];
 		facts->slot_transactions = pairs[i][1];
 		stream();
 		wp_relay_free(b->relay);
@@ -802,7 +802,7 @@ static void a_server_behind_what_was_confirmed_is_an_older_one(void **state)
 {
 	had("host:1", SLOT + 100, true);
 	facts->server_lsn = SLOT + 99;
-	facts->checkpoint_epoch = 3;
+	facts->slot_checkpoint_epoch = 3;
 	b->options.epoch = 3;
 	connect();
 	check_refused("relay.epoch = 4");
@@ -811,8 +811,8 @@ static void a_server_behind_what_was_confirmed_is_an_older_one(void **state)
 static void what_can_not_be_read_just_now_accuses_nobody(void **state)
 {
 	stream();
-	facts->checkpoint_readable = false;
-	facts->checkpoint_unsure = true;
+	facts->slot_checkpoint_readable = false;
+	facts->slot_checkpoint_unsure = true;
 	facts->slot_confirmed = SLOT + 200;
 	reconnect();
 	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
@@ -822,7 +822,7 @@ static void what_can_not_be_read_just_now_accuses_nobody(void **state)
 static void a_lowered_epoch_is_refused(void **state)
 {
 	had("another", SLOT, true);
-	facts->checkpoint_epoch = 3;
+	facts->slot_checkpoint_epoch = 3;
 	b->options.epoch = 2;
 	connect();
 	CHECK_NOTED("E:epoch_lowered");
@@ -838,7 +838,7 @@ static void a_relay_in_standby_learns_of_a_higher_epoch(void **state)
 	connect();
 	CHECK_STATE("standby");
 	had("another", SLOT, false);
-	facts->checkpoint_epoch = 1;
+	facts->slot_checkpoint_epoch = 1;
 	live(2000);
 	b->source.view.state = WP_SOURCE_READY;
 	step();
@@ -853,7 +853,7 @@ static void who_lost_the_race_for_a_free_slot_knows_that_no_relay_moved_it(void 
 	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "55006");
 	step();
 	had("us", SLOT, false);
-	facts->checkpoint_taken_at = SLOT;
+	facts->slot_checkpoint_taken_at = SLOT;
 	facts->slot_confirmed = SLOT + 100;
 	live(12 * 1000);
 	b->source.view.state = WP_SOURCE_READY;
@@ -869,7 +869,7 @@ static void who_streamed_before_and_lost_the_race_knows_it_too(void **state)
 	scripted_source_fail(&b->source, WP_REACT_STANDBY, "55006");
 	step();
 	had("us", SLOT, false); /* we wrote it last */
-	facts->checkpoint_taken_at = SLOT;
+	facts->slot_checkpoint_taken_at = SLOT;
 	live(12 * 1000);
 	b->source.view.state = WP_SOURCE_READY;
 	step();
@@ -889,7 +889,7 @@ static void a_slot_that_moved_while_we_stood_by_needs_a_human(void **state)
 {
 	stream();
 	had("us", SLOT, false);
-	facts->checkpoint_taken_at = SLOT;
+	facts->slot_checkpoint_taken_at = SLOT;
 	facts->slot_active = true;
 	(void)snprintf(facts->holder, sizeof(facts->holder),
 		       "process 17 (pg_recvlogical, user app)");
@@ -993,7 +993,7 @@ static void a_slot_that_moved_is_told_by_a_relay_that_stops_for_another_reason_t
 static void without_the_row_what_is_beyond_us_is_told(void **state)
 {
 	stream();
-	facts->checkpoint_readable = facts->checkpoint_writable = false;
+	facts->slot_checkpoint_readable = facts->slot_checkpoint_writable = false;
 	facts->slot_active = facts->holder_is_walpost = true;
 	reconnect();
 	CHECK_STATE("standby");
@@ -1058,7 +1058,7 @@ static void a_slot_where_we_put_it_is_fine_whatever_the_row_says(void **state)
 static void without_a_row_what_is_beyond_us_is_told_too(void **state)
 {
 	stream();
-	facts->checkpoint_owner[0] = '\0';
+	facts->slot_checkpoint_owner[0] = '\0';
 	facts->slot_confirmed = SLOT + 100;
 	reconnect();
 	CHECK_STATE("starting");
@@ -1096,15 +1096,15 @@ static void the_slot_is_not_moved_unnamed_by_a_relay_that_stops_either(void **st
 static void a_raised_epoch_begins_anew(void **state)
 {
 	had("host:1", SLOT - 1, true);
-	facts->checkpoint_epoch = 3;
+	facts->slot_checkpoint_epoch = 3;
 	b->options.epoch = 4;
 	stream();
 }
 
-static void a_checkpoint_that_cannot_be_kept_true_is_not_believed(void **state)
+static void a_slot_checkpoint_that_cannot_be_kept_true_is_not_believed(void **state)
 {
 	had("host:1", SLOT - 1, true);
-	facts->checkpoint_writable = false;
+	facts->slot_checkpoint_writable = false;
 	stream();
 	CHECK_NOT_NOTED("slot_beyond");
 }
@@ -1141,7 +1141,7 @@ static void a_slot_moved_under_us_is_told_in_the_same_words_on_any_timeline(void
 {
 	stream();
 	had("us", SLOT, false);
-	facts->checkpoint_taken_at = SLOT;
+	facts->slot_checkpoint_taken_at = SLOT;
 	facts->slot_confirmed = SLOT + 200;
 	promote(SLOT + 100);
 	reconnect();
@@ -1208,7 +1208,7 @@ int main(void)
 		   TEST(what_a_sink_refuses_before_the_row_names_us_is_told_as_no_rewind),
 		   TEST(a_row_that_cannot_be_written_is_not_waited_for_for_ever),
 		   TEST(what_is_not_claimed_yet_is_written_at_once),
-		   TEST(a_checkpoint_that_cannot_be_kept_true_is_not_believed),
+		   TEST(a_slot_checkpoint_that_cannot_be_kept_true_is_not_believed),
 		   TEST(a_row_without_a_position_is_not_believed),
 		   TEST(after_another_had_the_slot_its_word_counts_for_us_too),
 		   TEST(a_takeover_by_another_that_stopped_well_is_fine),

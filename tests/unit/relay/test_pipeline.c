@@ -423,7 +423,7 @@ static void origins_and_types_are_taken(void **state)
 	TAKE(commit(0x100));
 }
 
-static void the_checkpoint_is_our_own_and_passed_over_unasked(void **state)
+static void the_slot_checkpoint_is_our_own_and_passed_over_unasked(void **state)
 {
 	TAKE(relation(OTHER, "walpost", "slot_checkpoint"));
 	TAKE(begin(0x100));
@@ -1497,7 +1497,7 @@ int main(void)
 		UNBUILT(an_update_or_delete_of_a_table_not_known_yet_is_asked_about_first),
 		TEST(insert_and_delete_in_one_transaction_still_delivers),
 		TEST(origins_and_types_are_taken),
-		TEST(the_checkpoint_is_our_own_and_passed_over_unasked),
+		TEST(the_slot_checkpoint_is_our_own_and_passed_over_unasked),
 		TEST(so_is_the_record_of_what_was_skipped_but_no_other_table_of_the_schema),
 		TEST(columns_are_found_by_name_in_each_new_relation),
 		TEST(a_missing_column_stops_and_is_named),

@@ -153,7 +153,7 @@ static void a_first_start_streams_from_the_slot_and_claims_it(void **state)
 	stream();
 	CHECK_EQ(b->source.starts, 1);
 	CHECK_EQ(b->source.start_at, SLOT);
-	CHECK_EQ(b->source.checkpoint, WP_CHECKPOINT_WRITE);
+	CHECK_EQ(b->source.slot_checkpoint, WP_SLOT_CHECKPOINT_WRITE);
 	CHECK_EQ(b->snapshot.confirmed_lsn, SLOT);
 	CHECK(noted("streaming"));
 }
@@ -2231,8 +2231,8 @@ static void when_another_took_the_slot_over_our_tickets_are_forgotten(void **sta
 	stream_one();
 	lose_server();
 	b->source.view.facts.slot_confirmed = 500;
-	b->source.view.facts.checkpoint_taken_at = SLOT;
-	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "another");
+	b->source.view.facts.slot_checkpoint_taken_at = SLOT;
+	(void)snprintf(b->source.view.facts.slot_checkpoint_owner, WP_OWNER_SIZE, "another");
 	reconnect();
 	CHECK_STATE("settling"); /* ours is still on its way */
 	CHECK_EQ(b->sink.purges, 1);
@@ -2248,7 +2248,7 @@ static void what_does_not_come_to_rest_after_a_takeover_goes_with_its_producer(v
 	stream_one();
 	lose_server();
 	b->source.view.facts.slot_confirmed = 500;
-	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "another");
+	(void)snprintf(b->source.view.facts.slot_checkpoint_owner, WP_OWNER_SIZE, "another");
 	reconnect();
 	CHECK_STATE("settling");
 	live(10 * 1000);
@@ -2261,7 +2261,7 @@ static void a_slot_that_moved_by_itself_needs_a_human(void **state)
 	stream_one();
 	lose_server();
 	b->source.view.facts.slot_confirmed = 500;
-	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "us");
+	(void)snprintf(b->source.view.facts.slot_checkpoint_owner, WP_OWNER_SIZE, "us");
 	reconnect();
 	CHECK_OVER(3);
 	CHECK(noted("slot_moved"));
@@ -2275,8 +2275,8 @@ static void a_takeover_is_explained_by_where_the_slot_stood(void **state)
 	lose_server();
 	/* We took over from another at 500, and the connection broke as we began. */
 	b->source.view.facts.slot_confirmed = 500;
-	b->source.view.facts.checkpoint_taken_at = 500;
-	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "us");
+	b->source.view.facts.slot_checkpoint_taken_at = 500;
+	(void)snprintf(b->source.view.facts.slot_checkpoint_owner, WP_OWNER_SIZE, "us");
 	reconnect();
 	CHECK_STATE("starting");
 	CHECK_EQ(b->source.start_at, 500);
@@ -2321,8 +2321,8 @@ static void what_was_told_before_a_takeover_explains_nothing_after_it(void **sta
 	run_copy();
 	lose_server();
 	b->source.view.facts.slot_confirmed = 300;
-	b->source.view.facts.checkpoint_taken_at = 150;
-	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "another");
+	b->source.view.facts.slot_checkpoint_taken_at = 150;
+	(void)snprintf(b->source.view.facts.slot_checkpoint_owner, WP_OWNER_SIZE, "another");
 	reconnect();
 	CHECK_EQ(b->source.start_at, 300);
 }
@@ -2352,8 +2352,8 @@ static void a_promotion_starts_from_the_slot(void **state)
 
 static void another_cluster_is_refused_until_the_epoch_is_raised(void **state)
 {
-	b->source.view.facts.checkpoint_system_id = 78;
-	b->source.view.facts.checkpoint_epoch = 4;
+	b->source.view.facts.slot_checkpoint_system_id = 78;
+	b->source.view.facts.slot_checkpoint_epoch = 4;
 	connect();
 	CHECK_OVER(3);
 	CHECK_HAS(b->error.text, "relay.epoch = 5");
@@ -2361,8 +2361,8 @@ static void another_cluster_is_refused_until_the_epoch_is_raised(void **state)
 	wp_relay_free(b->relay);
 	CHECK_EQ(set_up(state), 0);
 	b->options.epoch = 5;
-	b->source.view.facts.checkpoint_system_id = 78;
-	b->source.view.facts.checkpoint_epoch = 4;
+	b->source.view.facts.slot_checkpoint_system_id = 78;
+	b->source.view.facts.slot_checkpoint_epoch = 4;
 	connect();
 	CHECK_STATE("starting");
 }

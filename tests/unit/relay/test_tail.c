@@ -12,12 +12,12 @@ static struct wp_source_facts *facts(void)
 	return &bench.source.view.facts;
 }
 
-static void checkpoint(const char *owner, uint32_t timeline, wp_lsn taken_at)
+static void slot_checkpoint(const char *owner, uint32_t timeline, wp_lsn taken_at)
 {
-	(void)snprintf(facts()->checkpoint_owner, WP_OWNER_SIZE, "%s", owner);
-	facts()->checkpoint_timeline = timeline;
-	facts()->checkpoint_taken_at = taken_at;
-	facts()->checkpoint_system_id = facts()->system_id;
+	(void)snprintf(facts()->slot_checkpoint_owner, WP_OWNER_SIZE, "%s", owner);
+	facts()->slot_checkpoint_timeline = timeline;
+	facts()->slot_checkpoint_taken_at = taken_at;
+	facts()->slot_checkpoint_system_id = facts()->system_id;
 }
 
 static void become_ready(void)
@@ -47,10 +47,11 @@ static int set_up(void **state)
 	bench.options.topic_wait_ms = 1000;
 	bench.options.epoch = 3;
 	facts()->server_lsn = END;
-	checkpoint("before", 1, SLOT);
-	facts()->checkpoint_epoch = 3;
-	facts()->checkpoint_transactions = 0; /* the same life of the server */
-	(void)snprintf(facts()->checkpoint_topics, sizeof(facts()->checkpoint_topics), "orders");
+	slot_checkpoint("before", 1, SLOT);
+	facts()->slot_checkpoint_epoch = 3;
+	facts()->slot_checkpoint_transactions = 0; /* the same life of the server */
+	(void)snprintf(facts()->slot_checkpoint_topics, sizeof(facts()->slot_checkpoint_topics),
+		       "orders");
 	return build() == WP_OK ? 0 : -1;
 }
 
@@ -97,21 +98,21 @@ static void check_asks_at_start(const char *reason)
 
 static void a_start_on_a_server_started_anew_asks(void **state)
 {
-	facts()->checkpoint_transactions = -1;
+	facts()->slot_checkpoint_transactions = -1;
 	check_asks_at_start("was restarted, or walpost slot skip moved the slot");
 }
 
 static void a_start_without_a_row_asks_nothing(void **state)
 {
-	checkpoint("", 0, 0);
+	slot_checkpoint("", 0, 0);
 	connect();
 	CHECK_EQ(bench.sink.tail_questions, 0);
 	CHECK_STATE("starting");
 }
 
-static void a_start_without_a_readable_checkpoint_asks_nothing(void **state)
+static void a_start_without_a_readable_slot_checkpoint_asks_nothing(void **state)
 {
-	facts()->checkpoint_readable = false;
+	facts()->slot_checkpoint_readable = false;
 	connect();
 	CHECK_EQ(bench.sink.tail_questions, 0);
 	CHECK_STATE("starting");
@@ -119,7 +120,7 @@ static void a_start_without_a_readable_checkpoint_asks_nothing(void **state)
 
 static void without_topics_it_says_what_is_lost(void **state)
 {
-	facts()->checkpoint_topics[0] = '\0';
+	facts()->slot_checkpoint_topics[0] = '\0';
 	facts()->timelines.current = 2;
 	connect();
 	CHECK_EQ(bench.sink.tail_questions, 0);
@@ -152,7 +153,7 @@ static void a_start_on_another_timeline_asks(void **state)
 
 static void a_start_on_a_shorter_log_asks(void **state)
 {
-	checkpoint("before", 1, END + 1);
+	slot_checkpoint("before", 1, END + 1);
 	check_asks_at_start("the server's WAL ends before the recorded position of the slot");
 }
 
@@ -186,7 +187,7 @@ static void nothing_starts_before_the_answer(void **state)
 
 static void an_event_beyond_the_log_is_refused_with_all_facts(void **state)
 {
-	checkpoint("before", 1, END + 1);
+	slot_checkpoint("before", 1, END + 1);
 	tail_holds(1, END);
 	connect();
 	CHECK_EQ(bench.source.refreshes, 1); /* at what the server says after the answer */
@@ -204,7 +205,7 @@ static void an_event_beyond_the_log_is_refused_with_all_facts(void **state)
 
 static void an_event_within_the_log_is_fine(void **state)
 {
-	checkpoint("before", 1, END + 1);
+	slot_checkpoint("before", 1, END + 1);
 	tail_holds(1, END - 1);
 	connect();
 	CHECK_STATE("starting");
@@ -213,7 +214,7 @@ static void an_event_within_the_log_is_fine(void **state)
 
 static void what_another_relay_delivered_meanwhile_is_fine(void **state)
 {
-	checkpoint("before", 1, END + 1);
+	slot_checkpoint("before", 1, END + 1);
 	tail_holds(1, END + 5);
 	connect();
 	facts()->slot_active = true;
@@ -224,7 +225,7 @@ static void what_another_relay_delivered_meanwhile_is_fine(void **state)
 
 static void what_the_server_has_written_meanwhile_is_fine(void **state)
 {
-	checkpoint("before", 1, END + 1);
+	slot_checkpoint("before", 1, END + 1);
 	tail_holds(1, END + 5);
 	connect();
 	facts()->server_lsn = END + 6;
@@ -259,7 +260,7 @@ static void a_promoted_server_that_had_it_goes_on(void **state)
 
 static void an_event_of_a_later_timeline_is_refused(void **state)
 {
-	checkpoint("before", 1, END + 1);
+	slot_checkpoint("before", 1, END + 1);
 	tail_holds(2, 200);
 	connect();
 	become_ready();
@@ -269,7 +270,7 @@ static void an_event_of_a_later_timeline_is_refused(void **state)
 
 static void what_could_not_be_read_is_said(void **state)
 {
-	checkpoint("before", 1, END + 1);
+	slot_checkpoint("before", 1, END + 1);
 	tail_holds(1, 200);
 	bench.sink.tail_answer.unread_partitions = 2;
 	(void)wp_error_set(&bench.sink.tail_answer.error, WP_OK, "2 of 8 partitions were not read");
@@ -281,7 +282,7 @@ static void what_could_not_be_read_is_said(void **state)
 
 static void while_kafka_does_not_answer_nothing_starts(void **state)
 {
-	checkpoint("before", 1, END + 1);
+	slot_checkpoint("before", 1, END + 1);
 	bench.sink.tail_answer.state = WP_TAIL_UNREACHABLE;
 	connect();
 	CHECK(noted("tail_unread"));
@@ -295,7 +296,7 @@ static void while_kafka_does_not_answer_nothing_starts(void **state)
 
 static void a_sink_that_keeps_nothing_is_no_hindrance(void **state)
 {
-	checkpoint("before", 1, END + 1);
+	slot_checkpoint("before", 1, END + 1);
 	bench.sink.tail_answer.state = WP_TAIL_UNKNOWN;
 	connect();
 	CHECK(noted("tail_unknown"));
@@ -304,7 +305,7 @@ static void a_sink_that_keeps_nothing_is_no_hindrance(void **state)
 
 static void an_answer_from_before_a_reconnect_has_aged(void **state)
 {
-	checkpoint("before", 1, END + 1);
+	slot_checkpoint("before", 1, END + 1);
 	bench.sink.tail_answer.state = WP_TAIL_ASKING;
 	connect();
 	CHECK_EQ(bench.sink.tail_questions, 1);
@@ -363,7 +364,7 @@ int main(void)
 {
 	return RUN(TEST(a_normal_start_asks_nothing), TEST(a_start_on_a_server_started_anew_asks),
 		   TEST(a_start_without_a_row_asks_nothing),
-		   TEST(a_start_without_a_readable_checkpoint_asks_nothing),
+		   TEST(a_start_without_a_readable_slot_checkpoint_asks_nothing),
 		   TEST(without_topics_it_says_what_is_lost),
 		   TEST(topics_are_written_down_and_not_that_of_the_dead_letters),
 		   TEST(a_start_on_another_timeline_asks), TEST(a_start_on_a_shorter_log_asks),

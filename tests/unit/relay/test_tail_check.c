@@ -30,16 +30,16 @@ static void a_server_as_it_was_left_is_not_asked_about(void **state)
 	CHECK(wp_tail_check_reason(&known, &f) != NULL);
 }
 
-static void at_the_start_the_checkpoint_tells_if_it_can(void **state)
+static void at_the_start_the_slot_checkpoint_tells_if_it_can(void **state)
 {
 	struct wp_tail_known known = { .started = false };
 
 	CHECK(wp_tail_check_reason(&known, &f) == NULL);
-	f.checkpoint_readable = true;
-	f.checkpoint_owner[0] = 'x';
-	f.checkpoint_timeline = 1;
+	f.slot_checkpoint_readable = true;
+	f.slot_checkpoint_owner[0] = 'x';
+	f.slot_checkpoint_timeline = 1;
 	CHECK(wp_tail_check_reason(&known, &f) == NULL);
-	f.checkpoint_transactions = -1;
+	f.slot_checkpoint_transactions = -1;
 	CHECK(wp_tail_check_reason(&known, &f) != NULL);
 }
 
@@ -91,7 +91,7 @@ static void the_highest_position_sent_is_kept(void **state)
 int main(void)
 {
 	return RUN(FRESH(a_server_as_it_was_left_is_not_asked_about),
-		   FRESH(at_the_start_the_checkpoint_tells_if_it_can),
+		   FRESH(at_the_start_the_slot_checkpoint_tells_if_it_can),
 		   FRESH(it_is_asked_once_unless_the_relay_moved_or_another_had_the_slot),
 		   FRESH(behind_is_believed_after_a_second_look_at_the_server),
 		   FRESH(what_cannot_be_known_lets_it_go_on),

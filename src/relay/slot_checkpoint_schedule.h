@@ -6,12 +6,12 @@
  *
  * Pure: time is passed in (monotonic ms).
  */
-#ifndef WALPOST_SRC_RELAY_CHECKPOINT_SCHEDULE_H
-#define WALPOST_SRC_RELAY_CHECKPOINT_SCHEDULE_H
+#ifndef WALPOST_SRC_RELAY_SLOT_CHECKPOINT_SCHEDULE_H
+#define WALPOST_SRC_RELAY_SLOT_CHECKPOINT_SCHEDULE_H
 
 #include "walpost/wal/lsn.h"
 
-struct wp_checkpoint_schedule {
+struct wp_slot_checkpoint_schedule {
 	int64_t due_ms;
 	int64_t claim_ms; /* INT64_MAX: the row names us */
 	int64_t held_ms;  /* until then nothing is confirmed to the server; 0: it may be */
@@ -20,13 +20,13 @@ struct wp_checkpoint_schedule {
 };
 
 /* A stream begins. `unclaimed`: the row names another owner still. */
-void wp_checkpoint_schedule_begin(struct wp_checkpoint_schedule *s, bool unclaimed,
-				  wp_lsn confirmed_lsn, uint64_t confirmed, int64_t now_ms);
+void wp_slot_checkpoint_schedule_begin(struct wp_slot_checkpoint_schedule *s, bool unclaimed,
+				       wp_lsn confirmed_lsn, uint64_t confirmed, int64_t now_ms);
 /* True: write our name now. For as long as the stream lasts, also while it is drained. */
-bool wp_checkpoint_schedule_claims(struct wp_checkpoint_schedule *s, bool unclaimed,
-				   int64_t now_ms);
+bool wp_slot_checkpoint_schedule_claims(struct wp_slot_checkpoint_schedule *s, bool unclaimed,
+					int64_t now_ms);
 /* True: write `flush`, that of the last status, now. */
-bool wp_checkpoint_schedule_step(struct wp_checkpoint_schedule *s, wp_lsn flush, uint64_t confirmed,
-				 int64_t now_ms);
+bool wp_slot_checkpoint_schedule_step(struct wp_slot_checkpoint_schedule *s, wp_lsn flush,
+				      uint64_t confirmed, int64_t now_ms);
 
 #endif

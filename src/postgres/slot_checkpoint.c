@@ -6,7 +6,7 @@
 
 #include "walpost/base/utf8.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/postgres/checkpoint.h"
+#include "walpost/postgres/slot_checkpoint.h"
 #include "walpost/postgres/connection.h"
 
 /* What the SQL to read answers, in this order. */
@@ -41,8 +41,8 @@ enum column {
 	"(SELECT t.total_txns FROM pg_catalog.pg_stat_replication_slots t WHERE " \
 	"t.slot_name = " slot_ ")"
 
-enum wp_rc wp_checkpoint_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
-				  struct wp_error *error)
+enum wp_rc wp_slot_checkpoint_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
+				       struct wp_error *error)
 {
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
@@ -53,7 +53,8 @@ enum wp_rc wp_checkpoint_read_sql(PGconn *pg, const char *slot, struct wp_buffer
 		   "  pg_catalog.to_char(w.confirmed_at AT TIME ZONE 'UTC',\n"
 		   "    'YYYY-MM-DD HH24:MI:SS') || ' UTC',\n"
 		   "  w.stopped, w.topics,\n"
-		   "  CASE WHEN " WP_CHECKPOINT_IS_COMPARABLE " THEN w.slot_transactions END,\n"
+		   "  CASE WHEN " WP_SLOT_CHECKPOINT_IS_COMPARABLE
+		   " THEN w.slot_transactions END,\n"
 		   "  t.total_txns, CASE WHEN NOT pg_catalog.pg_is_in_recovery()\n"
 		   "    THEN pg_catalog.pg_current_wal_lsn() END,\n"
 		   "  w.xmin, (SELECT a.backend_start <= w.confirmed_at\n"
@@ -103,27 +104,27 @@ static enum wp_rc read_position(const PGresult *answer, enum column column, wp_l
 static enum wp_rc read_row(const PGresult *answer, struct wp_source_facts *ret)
 {
 	uint64_t timeline = 0, epoch = 0;
-	if (read_number(PQgetvalue(answer, 0, SYSTEM_ID), UINT64_MAX, &ret->checkpoint_system_id) !=
-		    WP_OK ||
+	if (read_number(PQgetvalue(answer, 0, SYSTEM_ID), UINT64_MAX,
+			&ret->slot_checkpoint_system_id) != WP_OK ||
 	    read_number(PQgetvalue(answer, 0, EPOCH), UINT16_MAX, &epoch) != WP_OK ||
 	    read_number(PQgetvalue(answer, 0, TIMELINE), UINT32_MAX, &timeline) != WP_OK ||
-	    read_position(answer, TAKEN_AT, &ret->checkpoint_taken_at) != WP_OK ||
-	    read_position(answer, CONFIRMED, &ret->checkpoint_confirmed) != WP_OK ||
-	    read_count(answer, TRANSACTIONS, &ret->checkpoint_transactions) != WP_OK ||
+	    read_position(answer, TAKEN_AT, &ret->slot_checkpoint_taken_at) != WP_OK ||
+	    read_position(answer, CONFIRMED, &ret->slot_checkpoint_confirmed) != WP_OK ||
+	    read_count(answer, TRANSACTIONS, &ret->slot_checkpoint_transactions) != WP_OK ||
 	    read_count(answer, TRANSACTIONS_NOW, &ret->slot_transactions) != WP_OK)
 		return WP_PROTO;
-	ret->checkpoint_timeline = (uint32_t)timeline;
-	ret->checkpoint_epoch = (uint16_t)epoch;
-	ret->checkpoint_stopped = *PQgetvalue(answer, 0, STOPPED) == 't';
-	(void)snprintf(ret->checkpoint_confirmed_at, sizeof(ret->checkpoint_confirmed_at), "%s",
-		       PQgetvalue(answer, 0, CONFIRMED_AT));
-	(void)snprintf(ret->checkpoint_topics, sizeof(ret->checkpoint_topics), "%s",
+	ret->slot_checkpoint_timeline = (uint32_t)timeline;
+	ret->slot_checkpoint_epoch = (uint16_t)epoch;
+	ret->slot_checkpoint_stopped = *PQgetvalue(answer, 0, STOPPED) == 't';
+	(void)snprintf(ret->slot_checkpoint_confirmed_at, sizeof(ret->slot_checkpoint_confirmed_at),
+		       "%s", PQgetvalue(answer, 0, CONFIRMED_AT));
+	(void)snprintf(ret->slot_checkpoint_topics, sizeof(ret->slot_checkpoint_topics), "%s",
 		       PQgetvalue(answer, 0, TOPICS));
-	(void)snprintf(ret->checkpoint_version, sizeof(ret->checkpoint_version), "%s",
+	(void)snprintf(ret->slot_checkpoint_version, sizeof(ret->slot_checkpoint_version), "%s",
 		       PQgetvalue(answer, 0, VERSION));
 	ret->holder_wrote = *PQgetvalue(answer, 0, HOLDER_WROTE) == 't';
 	/* A longer one is not ours: cut, it stays different from any of ours. */
-	(void)snprintf(ret->checkpoint_owner, sizeof(ret->checkpoint_owner), "%.*s",
+	(void)snprintf(ret->slot_checkpoint_owner, sizeof(ret->slot_checkpoint_owner), "%.*s",
 		       WP_OWNER_SIZE - 1, PQgetvalue(answer, 0, OWNER));
 	return WP_OK;
 }
@@ -131,19 +132,19 @@ static enum wp_rc read_row(const PGresult *answer, struct wp_source_facts *ret)
 /* What there is without a row. */
 static void forget_row(struct wp_source_facts *facts)
 {
-	facts->checkpoint_owner[0] = facts->checkpoint_confirmed_at[0] = '\0';
-	facts->checkpoint_topics[0] = facts->checkpoint_version[0] = '\0';
+	facts->slot_checkpoint_owner[0] = facts->slot_checkpoint_confirmed_at[0] = '\0';
+	facts->slot_checkpoint_topics[0] = facts->slot_checkpoint_version[0] = '\0';
 	facts->holder_wrote = false;
-	facts->checkpoint_taken_at = facts->checkpoint_confirmed = 0;
-	facts->checkpoint_system_id = 0;
-	facts->checkpoint_timeline = 0;
-	facts->checkpoint_epoch = 0;
-	facts->checkpoint_stopped = false;
-	facts->checkpoint_transactions = facts->slot_transactions = -1;
+	facts->slot_checkpoint_taken_at = facts->slot_checkpoint_confirmed = 0;
+	facts->slot_checkpoint_system_id = 0;
+	facts->slot_checkpoint_timeline = 0;
+	facts->slot_checkpoint_epoch = 0;
+	facts->slot_checkpoint_stopped = false;
+	facts->slot_checkpoint_transactions = facts->slot_transactions = -1;
 }
 
-enum wp_rc wp_checkpoint_read(const PGresult *answer, struct wp_source_facts *facts,
-			      struct wp_error *error)
+enum wp_rc wp_slot_checkpoint_read(const PGresult *answer, struct wp_source_facts *facts,
+				   struct wp_error *error)
 {
 	struct wp_source_facts read = *facts;
 	if (PQnfields(answer) != COLUMNS || PQntuples(answer) > 1)
@@ -163,7 +164,7 @@ enum wp_rc wp_checkpoint_read(const PGresult *answer, struct wp_source_facts *fa
 				    "the server reports \"%.40s\" as the end of its WAL",
 				    PQgetvalue(answer, 0, LOG_END));
 	read.server_lsn = wp_lsn_max(read.server_lsn, end);
-	read.checkpoint_readable = true;
+	read.slot_checkpoint_readable = true;
 	*facts = read;
 	return WP_OK;
 }
@@ -175,7 +176,7 @@ struct numbers {
 	char trouble_s[24];
 };
 
-static struct numbers numbers_of(const struct wp_checkpoint_row *row)
+static struct numbers numbers_of(const struct wp_slot_checkpoint_row *row)
 {
 	struct numbers n;
 	(void)snprintf(n.system_id, sizeof(n.system_id), "%" PRIu64, row->system_id);
@@ -189,13 +190,13 @@ static struct numbers numbers_of(const struct wp_checkpoint_row *row)
  * A sentence that quotes others must never be why a row is not written: what is cut or not valid,
  * and what a database of another encoding may not have, becomes a question mark.
  */
-static void put_trouble(PGconn *pg, const struct wp_checkpoint_row *row,
-			char ret[WP_CHECKPOINT_TROUBLE_SIZE])
+static void put_trouble(PGconn *pg, const struct wp_slot_checkpoint_row *row,
+			char ret[WP_SLOT_CHECKPOINT_TROUBLE_SIZE])
 {
 	bool any = strcmp(wp_server_encoding(pg), "UTF8") == 0;
 	size_t size;
 
-	(void)snprintf(ret, WP_CHECKPOINT_TROUBLE_SIZE, "%s",
+	(void)snprintf(ret, WP_SLOT_CHECKPOINT_TROUBLE_SIZE, "%s",
 		       row->trouble != NULL ? row->trouble : "");
 	size = strlen(ret);
 	if (any && wp_utf8_is_valid((struct wp_span){ (const uint8_t *)ret, size }))
@@ -206,10 +207,10 @@ static void put_trouble(PGconn *pg, const struct wp_checkpoint_row *row,
 }
 
 /* Two values: what, and since when. */
-static void add_trouble(struct wp_sql *sql, const struct wp_checkpoint_row *row,
+static void add_trouble(struct wp_sql *sql, const struct wp_slot_checkpoint_row *row,
 			const char *between)
 {
-	char text[WP_CHECKPOINT_TROUBLE_SIZE];
+	char text[WP_SLOT_CHECKPOINT_TROUBLE_SIZE];
 
 	put_trouble(sql->pg, row, text);
 	wp_sql_add(sql,
@@ -219,8 +220,8 @@ static void add_trouble(struct wp_sql *sql, const struct wp_checkpoint_row *row,
 }
 
 /* `taken` is an SQL expression over the slot's row `s`. */
-static void add_insert(struct wp_sql *sql, const struct wp_checkpoint_row *row, const char *taken,
-		       wp_lsn confirmed)
+static void add_insert(struct wp_sql *sql, const struct wp_slot_checkpoint_row *row,
+		       const char *taken, wp_lsn confirmed)
 {
 	struct numbers n = numbers_of(row);
 	char lsn[WP_LSN_TEXT_SIZE];
@@ -258,8 +259,8 @@ static void add_insert(struct wp_sql *sql, const struct wp_checkpoint_row *row, 
 	"  slot_transactions = excluded.slot_transactions,\n"                               \
 	"  trouble = excluded.trouble, trouble_at = excluded.trouble_at"
 
-enum wp_rc wp_checkpoint_write_sql(PGconn *pg, const struct wp_checkpoint_row *row, wp_lsn at,
-				   struct wp_buffer *into, struct wp_error *error)
+enum wp_rc wp_slot_checkpoint_write_sql(PGconn *pg, const struct wp_slot_checkpoint_row *row,
+					wp_lsn at, struct wp_buffer *into, struct wp_error *error)
 {
 	char lsn[WP_LSN_TEXT_SIZE], taken[WP_LSN_TEXT_SIZE + 16];
 	struct wp_sql sql;
@@ -280,9 +281,9 @@ enum wp_rc wp_checkpoint_write_sql(PGconn *pg, const struct wp_checkpoint_row *r
 	return wp_sql_end(&sql, error);
 }
 
-enum wp_rc wp_checkpoint_note_sql(PGconn *pg, const struct wp_checkpoint_row *row,
-				  const char *walsender, wp_lsn confirmed, struct wp_buffer *into,
-				  struct wp_error *error)
+enum wp_rc wp_slot_checkpoint_note_sql(PGconn *pg, const struct wp_slot_checkpoint_row *row,
+				       const char *walsender, wp_lsn confirmed,
+				       struct wp_buffer *into, struct wp_error *error)
 {
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
@@ -303,9 +304,9 @@ enum wp_rc wp_checkpoint_note_sql(PGconn *pg, const struct wp_checkpoint_row *ro
 	return wp_sql_end(&sql, error);
 }
 
-enum wp_rc wp_checkpoint_end_sql(PGconn *pg, const struct wp_checkpoint_row *row,
-				 const char *walsender, wp_lsn confirmed, struct wp_buffer *into,
-				 struct wp_error *error)
+enum wp_rc wp_slot_checkpoint_end_sql(PGconn *pg, const struct wp_slot_checkpoint_row *row,
+				      const char *walsender, wp_lsn confirmed,
+				      struct wp_buffer *into, struct wp_error *error)
 {
 	char lsn[WP_LSN_TEXT_SIZE];
 	struct numbers n = numbers_of(row);
@@ -344,8 +345,8 @@ enum wp_rc wp_checkpoint_end_sql(PGconn *pg, const struct wp_checkpoint_row *row
 	return wp_sql_end(&sql, error);
 }
 
-enum wp_rc wp_checkpoint_trouble_sql(PGconn *pg, const struct wp_checkpoint_row *row,
-				     struct wp_buffer *into, struct wp_error *error)
+enum wp_rc wp_slot_checkpoint_trouble_sql(PGconn *pg, const struct wp_slot_checkpoint_row *row,
+					  struct wp_buffer *into, struct wp_error *error)
 {
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
@@ -363,7 +364,7 @@ enum wp_rc wp_checkpoint_trouble_sql(PGconn *pg, const struct wp_checkpoint_row 
  * We may be the standby that a commit would wait for. The count of decoded transactions is not
  * taken over: PostgreSQL 14 shows for half a second yet that of the slot which stood here before.
  */
-void wp_checkpoint_renew_sql(struct wp_sql *sql, const char *slot, const char *by)
+void wp_slot_checkpoint_renew_sql(struct wp_sql *sql, const char *slot, const char *by)
 {
 	wp_sql_add(
 		sql,

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "walpost/postgres/checkpoint.h"
+#include "walpost/postgres/slot_checkpoint.h"
 
 enum { COLUMNS = 15 };
 
@@ -57,7 +57,7 @@ static enum wp_rc read_row(const struct row *row, struct wp_source_facts *facts)
 {
 	struct wp_error error = { "" };
 	PGresult *result = answer(END + 1, 1, row->values);
-	enum wp_rc rc = wp_checkpoint_read(result, facts, &error);
+	enum wp_rc rc = wp_slot_checkpoint_read(result, facts, &error);
 	CHECK_EQ(*error.text != '\0', rc != WP_OK);
 	PQclear(result);
 	return rc;
@@ -69,7 +69,7 @@ static void check_read(int column, const char *value, enum wp_rc rc)
 	struct wp_source_facts facts = { 0 };
 	row.values[column] = value;
 	CHECK_EQ(read_row(&row, &facts), rc);
-	CHECK_EQ(facts.checkpoint_readable, rc == WP_OK);
+	CHECK_EQ(facts.slot_checkpoint_readable, rc == WP_OK);
 }
 
 static void a_row_tells_all_that_its_owner_wrote(void **state)
@@ -77,51 +77,52 @@ static void a_row_tells_all_that_its_owner_wrote(void **state)
 	struct row row = whole();
 	struct wp_source_facts facts = { 0 };
 	CHECK_EQ(read_row(&row, &facts), WP_OK);
-	CHECK(facts.checkpoint_readable);
-	CHECK_TEXT(facts.checkpoint_owner, "relay on a");
-	CHECK_EQ(facts.checkpoint_system_id, UINT64_MAX);
-	CHECK_EQ(facts.checkpoint_epoch, 65535);
-	CHECK_EQ(facts.checkpoint_taken_at, 0x16B374D848);
-	CHECK_EQ(facts.checkpoint_timeline, 3);
-	CHECK_EQ(facts.checkpoint_confirmed, 0x16B374D849);
-	CHECK_TEXT(facts.checkpoint_confirmed_at, "2026-01-02 03:04:05 UTC");
-	CHECK(facts.checkpoint_stopped);
+	CHECK(facts.slot_checkpoint_readable);
+	CHECK_TEXT(facts.slot_checkpoint_owner, "relay on a");
+	CHECK_EQ(facts.slot_checkpoint_system_id, UINT64_MAX);
+	CHECK_EQ(facts.slot_checkpoint_epoch, 65535);
+	CHECK_EQ(facts.slot_checkpoint_taken_at, 0x16B374D848);
+	CHECK_EQ(facts.slot_checkpoint_timeline, 3);
+	CHECK_EQ(facts.slot_checkpoint_confirmed, 0x16B374D849);
+	CHECK_TEXT(facts.slot_checkpoint_confirmed_at, "2026-01-02 03:04:05 UTC");
+	CHECK(facts.slot_checkpoint_stopped);
 	CHECK_EQ(facts.server_lsn, 0x16B374D900);
-	CHECK_TEXT(facts.checkpoint_topics, "a,b");
-	CHECK_EQ(facts.checkpoint_transactions, 41);
+	CHECK_TEXT(facts.slot_checkpoint_topics, "a,b");
+	CHECK_EQ(facts.slot_checkpoint_transactions, 41);
 	CHECK_EQ(facts.slot_transactions, 42);
 }
 
 static void a_row_of_the_first_shape_tells_what_it_can(void **state)
 {
 	struct row row = whole();
-	struct wp_source_facts facts = { .checkpoint_stopped = true, .checkpoint_confirmed = 7 };
+	struct wp_source_facts facts = { .slot_checkpoint_stopped = true,
+					 .slot_checkpoint_confirmed = 7 };
 	row.values[CONFIRMED] = row.values[CONFIRMED_AT] = row.values[THEN] = row.values[NOW] =
 		row.values[TOPICS] = NULL;
 	row.values[STOPPED] = "false";
 	CHECK_EQ(read_row(&row, &facts), WP_OK);
-	CHECK_TEXT(facts.checkpoint_owner, "relay on a");
-	CHECK_EQ(facts.checkpoint_confirmed, 0);
-	CHECK_TEXT(facts.checkpoint_confirmed_at, "");
-	CHECK(!facts.checkpoint_stopped);
-	CHECK_EQ(facts.checkpoint_transactions, -1);
+	CHECK_TEXT(facts.slot_checkpoint_owner, "relay on a");
+	CHECK_EQ(facts.slot_checkpoint_confirmed, 0);
+	CHECK_TEXT(facts.slot_checkpoint_confirmed_at, "");
+	CHECK(!facts.slot_checkpoint_stopped);
+	CHECK_EQ(facts.slot_checkpoint_transactions, -1);
 	CHECK_EQ(facts.slot_transactions, -1);
 }
 
 static void no_row_means_no_owner(void **state)
 {
-	struct wp_source_facts facts = { .checkpoint_owner = "old",
-					 .checkpoint_epoch = 3,
-					 .checkpoint_stopped = true,
-					 .checkpoint_confirmed = 9 };
+	struct wp_source_facts facts = { .slot_checkpoint_owner = "old",
+					 .slot_checkpoint_epoch = 3,
+					 .slot_checkpoint_stopped = true,
+					 .slot_checkpoint_confirmed = 9 };
 	PGresult *result = answer(END + 1, 0, NULL);
-	CHECK_EQ(wp_checkpoint_read(result, &facts, NULL), WP_OK);
-	CHECK(facts.checkpoint_readable);
-	CHECK_TEXT(facts.checkpoint_owner, "");
-	CHECK_EQ(facts.checkpoint_epoch, 0);
-	CHECK_EQ(facts.checkpoint_confirmed, 0);
-	CHECK(!facts.checkpoint_stopped);
-	CHECK_EQ(facts.checkpoint_transactions, -1);
+	CHECK_EQ(wp_slot_checkpoint_read(result, &facts, NULL), WP_OK);
+	CHECK(facts.slot_checkpoint_readable);
+	CHECK_TEXT(facts.slot_checkpoint_owner, "");
+	CHECK_EQ(facts.slot_checkpoint_epoch, 0);
+	CHECK_EQ(facts.slot_checkpoint_confirmed, 0);
+	CHECK(!facts.slot_checkpoint_stopped);
+	CHECK_EQ(facts.slot_checkpoint_transactions, -1);
 	PQclear(result);
 }
 
@@ -134,7 +135,7 @@ static void a_longer_owner_is_cut_and_stays_a_stranger(void **state)
 	struct wp_source_facts facts = { 0 };
 	row.values[OWNER] = owner;
 	CHECK_EQ(read_row(&row, &facts), WP_OK);
-	CHECK_EQ(strlen(facts.checkpoint_owner), WP_OWNER_SIZE - 1);
+	CHECK_EQ(strlen(facts.slot_checkpoint_owner), WP_OWNER_SIZE - 1);
 }
 
 static void numbers_out_of_range_are_not_believed(void **state)
@@ -161,30 +162,30 @@ static void a_position_that_is_none_is_not_believed(void **state)
 static void another_shape_is_not_believed(void **state)
 {
 	struct row row = whole();
-	struct wp_source_facts facts = { .checkpoint_owner = "before" };
+	struct wp_source_facts facts = { .slot_checkpoint_owner = "before" };
 	row.values[END + 1] = "one too many";
 	for (int columns = END; columns <= END + 2; columns += 2) {
 		PGresult *result = answer(columns, 1, row.values);
-		CHECK_EQ(wp_checkpoint_read(result, &facts, NULL), WP_PROTO);
+		CHECK_EQ(wp_slot_checkpoint_read(result, &facts, NULL), WP_PROTO);
 		PQclear(result);
 	}
 	PGresult *result = answer(END + 1, 2, row.values);
-	CHECK_EQ(wp_checkpoint_read(result, &facts, NULL), WP_PROTO);
+	CHECK_EQ(wp_slot_checkpoint_read(result, &facts, NULL), WP_PROTO);
 	PQclear(result);
-	CHECK(!facts.checkpoint_readable);
-	CHECK_TEXT(facts.checkpoint_owner, "before");
+	CHECK(!facts.slot_checkpoint_readable);
+	CHECK_TEXT(facts.slot_checkpoint_owner, "before");
 }
 
 /* -- what is written ---------------------------------------------------------- */
 
-static const struct wp_checkpoint_row ours = { .unclaimed = true,
-					       .before = "712",
-					       .slot = "s",
-					       .owner = "it's us",
-					       .topics = "a,b",
-					       .system_id = 77,
-					       .timeline = 2,
-					       .epoch = 5 };
+static const struct wp_slot_checkpoint_row ours = { .unclaimed = true,
+						    .before = "712",
+						    .slot = "s",
+						    .owner = "it's us",
+						    .topics = "a,b",
+						    .system_id = 77,
+						    .timeline = 2,
+						    .epoch = 5 };
 
 static void what_is_written_waits_for_no_lock(void **state)
 {
@@ -194,10 +195,10 @@ static void what_is_written_waits_for_no_lock(void **state)
 		struct wp_buffer sql;
 		wp_buffer_init(&sql, 16384);
 		enum wp_rc rc =
-			i == 0	 ? wp_checkpoint_read_sql(pg, "s", &sql, &error)
-			: i == 1 ? wp_checkpoint_write_sql(pg, &ours, 0x10, &sql, &error)
-			: i == 2 ? wp_checkpoint_note_sql(pg, &ours, "123", 0x10, &sql, &error)
-				 : wp_checkpoint_end_sql(pg, &ours, "123", 0x10, &sql, &error);
+			i == 0	 ? wp_slot_checkpoint_read_sql(pg, "s", &sql, &error)
+			: i == 1 ? wp_slot_checkpoint_write_sql(pg, &ours, 0x10, &sql, &error)
+			: i == 2 ? wp_slot_checkpoint_note_sql(pg, &ours, "123", 0x10, &sql, &error)
+				 : wp_slot_checkpoint_end_sql(pg, &ours, "123", 0x10, &sql, &error);
 		CHECK_EQ(rc, WP_OK);
 		CHECK_HAS((const char *)sql.data, "'lock_timeout', '1000', true");
 		CHECK_HAS((const char *)sql.data, "'synchronous_commit', 'local', true");
@@ -212,7 +213,7 @@ static void an_end_says_where_the_slot_stands(void **state)
 	struct wp_buffer sql;
 	PGconn *pg = PQconnectStart("hostaddr=none");
 	wp_buffer_init(&sql, 16384);
-	CHECK_EQ(wp_checkpoint_end_sql(pg, &ours, "123", 0x10, &sql, &error), WP_OK);
+	CHECK_EQ(wp_slot_checkpoint_end_sql(pg, &ours, "123", 0x10, &sql, &error), WP_OK);
 	CHECK_HAS((const char *)sql.data, "confirmed_lsn = '0/10'");
 	CHECK_HAS((const char *)sql.data, "stopped = true");
 	CHECK_HAS((const char *)sql.data, "total_txns");
@@ -221,10 +222,10 @@ static void an_end_says_where_the_slot_stands(void **state)
 	CHECK_HAS((const char *)sql.data,
 		  "m.slot_name = 's' AND m.confirmed_flush_lsn > "
 		  "w.taken_at_lsn\n    AND m.confirmed_flush_lsn <= '0/10'");
-	struct wp_checkpoint_row claimed = ours;
+	struct wp_slot_checkpoint_row claimed = ours;
 	claimed.unclaimed = false;
 	wp_buffer_reset(&sql);
-	CHECK_EQ(wp_checkpoint_end_sql(pg, &claimed, "123", 0x10, &sql, &error), WP_OK);
+	CHECK_EQ(wp_slot_checkpoint_end_sql(pg, &claimed, "123", 0x10, &sql, &error), WP_OK);
 	CHECK_HAS((const char *)sql.data, "WHERE slot = 's' AND (owner = 'it''s us') AND NOT");
 	CHECK_HAS((const char *)sql.data, "h.slot_name = 's' AND h.active_pid <> '123'");
 	wp_buffer_release(&sql);

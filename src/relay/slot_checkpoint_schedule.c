@@ -1,4 +1,4 @@
-#include "checkpoint_schedule.h"
+#include "slot_checkpoint_schedule.h"
 
 enum {
 	CLAIM_AGAIN_MS = 2 * 1000,
@@ -10,10 +10,10 @@ enum {
 /* The log of other tables moves the slot too; that alone is written down more coarsely. */
 #define WITHOUT_EVENTS_BYTES (UINT64_C(1) << 20)
 
-void wp_checkpoint_schedule_begin(struct wp_checkpoint_schedule *s, bool unclaimed,
-				  wp_lsn confirmed_lsn, uint64_t confirmed, int64_t now_ms)
+void wp_slot_checkpoint_schedule_begin(struct wp_slot_checkpoint_schedule *s, bool unclaimed,
+				       wp_lsn confirmed_lsn, uint64_t confirmed, int64_t now_ms)
 {
-	*s = (struct wp_checkpoint_schedule){
+	*s = (struct wp_slot_checkpoint_schedule){
 		.due_ms = now_ms + FIRST_MS,
 		.claim_ms = unclaimed ? now_ms : INT64_MAX,
 		.held_ms = unclaimed ? now_ms + HOLD_MAX_MS : 0,
@@ -22,7 +22,8 @@ void wp_checkpoint_schedule_begin(struct wp_checkpoint_schedule *s, bool unclaim
 	};
 }
 
-bool wp_checkpoint_schedule_claims(struct wp_checkpoint_schedule *s, bool unclaimed, int64_t now_ms)
+bool wp_slot_checkpoint_schedule_claims(struct wp_slot_checkpoint_schedule *s, bool unclaimed,
+					int64_t now_ms)
 {
 	if (!unclaimed)
 		s->claim_ms = INT64_MAX;
@@ -34,8 +35,8 @@ bool wp_checkpoint_schedule_claims(struct wp_checkpoint_schedule *s, bool unclai
 	return true;
 }
 
-bool wp_checkpoint_schedule_step(struct wp_checkpoint_schedule *s, wp_lsn flush, uint64_t confirmed,
-				 int64_t now_ms)
+bool wp_slot_checkpoint_schedule_step(struct wp_slot_checkpoint_schedule *s, wp_lsn flush,
+				      uint64_t confirmed, int64_t now_ms)
 {
 	bool events = confirmed > s->written_events;
 

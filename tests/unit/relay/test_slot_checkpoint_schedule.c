@@ -1,19 +1,19 @@
+#include "slot_checkpoint_schedule.h"
 #include "support/check.h"
-#include "checkpoint_schedule.h"
 
 #define MIB (UINT64_C(1) << 20)
 
-static struct wp_checkpoint_schedule s;
+static struct wp_slot_checkpoint_schedule s;
 
 static int set_up(void **state)
 {
-	wp_checkpoint_schedule_begin(&s, false, 1000, 10, 0);
+	wp_slot_checkpoint_schedule_begin(&s, false, 1000, 10, 0);
 	return 0;
 }
 
 static bool step(wp_lsn flush, uint64_t confirmed, int64_t now_ms)
 {
-	return wp_checkpoint_schedule_step(&s, flush, confirmed, now_ms);
+	return wp_slot_checkpoint_schedule_step(&s, flush, confirmed, now_ms);
 }
 
 static void events_are_written_down_after_5_s_and_then_each_minute(void **state)
@@ -38,23 +38,23 @@ static void what_has_not_moved_is_not_written_again(void **state)
 static void
 a_row_that_names_another_is_claimed_at_once_and_until_then_nothing_is_confirmed(void **state)
 {
-	wp_checkpoint_schedule_begin(&s, true, 1000, 10, 0);
-	CHECK(wp_checkpoint_schedule_claims(&s, true, 0));
+	wp_slot_checkpoint_schedule_begin(&s, true, 1000, 10, 0);
+	CHECK(wp_slot_checkpoint_schedule_claims(&s, true, 0));
 	CHECK_EQ(s.claim_ms, 2000);
 	CHECK(s.held_ms != 0);
-	CHECK(!wp_checkpoint_schedule_claims(&s, false, 100));
+	CHECK(!wp_slot_checkpoint_schedule_claims(&s, false, 100));
 	CHECK_EQ(s.held_ms, 0);
 	CHECK_EQ(s.claim_ms, INT64_MAX);
 }
 
 static void a_row_that_cannot_be_written_holds_up_nothing_for_ever(void **state)
 {
-	wp_checkpoint_schedule_begin(&s, true, 1000, 10, 0);
+	wp_slot_checkpoint_schedule_begin(&s, true, 1000, 10, 0);
 	for (int64_t now_ms = 0; now_ms < 10000; now_ms += 2000) {
-		CHECK(wp_checkpoint_schedule_claims(&s, true, now_ms));
+		CHECK(wp_slot_checkpoint_schedule_claims(&s, true, now_ms));
 		CHECK(s.held_ms != 0);
 	}
-	CHECK(wp_checkpoint_schedule_claims(&s, true, 10000));
+	CHECK(wp_slot_checkpoint_schedule_claims(&s, true, 10000));
 	CHECK_EQ(s.held_ms, 0);
 }
 

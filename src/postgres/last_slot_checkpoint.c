@@ -1,4 +1,4 @@
-#include "walpost/postgres/last_checkpoint.h"
+#include "walpost/postgres/last_slot_checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +10,16 @@
 
 #define SQL_SIZE_MAX 16384
 
-struct wp_last_checkpoint {
+struct wp_last_slot_checkpoint {
 	struct ev_loop *loop; /* borrowed */
 	struct wp_connection *connection;
 	struct wp_query *query;
-	struct wp_last_checkpoint_setup setup;
+	struct wp_last_slot_checkpoint_setup setup;
 };
 
 static void on_done(void *arg, const PGresult *result, const struct wp_source_failure *failure)
 {
-	struct wp_last_checkpoint *f = arg;
+	struct wp_last_slot_checkpoint *f = arg;
 	if (!failure && strcmp(PQcmdTuples((PGresult *)result), "1") != 0)
 		wp_log(WP_LOG_INFO, "checkpoint_not_written",
 		       WP_TEXT("reason",
@@ -30,7 +30,7 @@ static void on_done(void *arg, const PGresult *result, const struct wp_source_fa
 
 static void on_connected(void *arg)
 {
-	struct wp_last_checkpoint *f = arg;
+	struct wp_last_slot_checkpoint *f = arg;
 	PGconn *pg = wp_connection_pg(f->connection);
 	struct wp_buffer sql;
 	struct wp_error error;
@@ -40,9 +40,9 @@ static void on_connected(void *arg)
 	}
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
 	enum wp_rc rc = f->setup.confirmed == 0
-				? wp_checkpoint_trouble_sql(pg, &f->setup.row, &sql, &error)
-				: wp_checkpoint_end_sql(pg, &f->setup.row, f->setup.walsender,
-							f->setup.confirmed, &sql, &error);
+				? wp_slot_checkpoint_trouble_sql(pg, &f->setup.row, &sql, &error)
+				: wp_slot_checkpoint_end_sql(pg, &f->setup.row, f->setup.walsender,
+							     f->setup.confirmed, &sql, &error);
 	if (rc == WP_OK)
 		rc = wp_query_new(f->loop, pg, (const char *)sql.data, on_done, f, &f->query,
 				  &error);
@@ -51,14 +51,14 @@ static void on_connected(void *arg)
 		f->setup.done(f->setup.arg, &error);
 }
 
-enum wp_rc wp_last_checkpoint_new(struct ev_loop *loop,
-				  const struct wp_last_checkpoint_setup *setup,
-				  struct wp_last_checkpoint **ret, struct wp_error *error)
+enum wp_rc wp_last_slot_checkpoint_new(struct ev_loop *loop,
+				       const struct wp_last_slot_checkpoint_setup *setup,
+				       struct wp_last_slot_checkpoint **ret, struct wp_error *error)
 {
-	struct wp_last_checkpoint *f = calloc(1, sizeof(*f));
+	struct wp_last_slot_checkpoint *f = calloc(1, sizeof(*f));
 	if (!f)
 		return wp_error_set(error, WP_NOMEM, "out of memory");
-	*f = (struct wp_last_checkpoint){ .loop = loop, .setup = *setup };
+	*f = (struct wp_last_slot_checkpoint){ .loop = loop, .setup = *setup };
 	struct wp_connection_setup to = {
 		.options = setup->options,
 		.kind = WP_CONNECTION_QUESTIONS,
@@ -68,14 +68,14 @@ enum wp_rc wp_last_checkpoint_new(struct ev_loop *loop,
 	};
 	enum wp_rc rc = wp_connection_new(loop, &to, &f->connection, error);
 	if (rc != WP_OK) {
-		wp_last_checkpoint_free(f);
+		wp_last_slot_checkpoint_free(f);
 		return rc;
 	}
 	*ret = f;
 	return WP_OK;
 }
 
-void wp_last_checkpoint_free(struct wp_last_checkpoint *f)
+void wp_last_slot_checkpoint_free(struct wp_last_slot_checkpoint *f)
 {
 	if (!f)
 		return;
