@@ -10,7 +10,7 @@
 #include "walpost/base/utf8.h"
 
 /* Kept free for the mark of a cut line, its brace and its newline. */
-#define TAIL_SIZE 16
+#define END_SIZE 16
 #define REPLACEMENT 0xFFFDu
 
 /* All or nothing, so that no escape and no character is torn. */
@@ -27,7 +27,7 @@ static bool put(struct wp_log_line *line, const char *text, size_t size, size_t 
 
 static bool put_text(struct wp_log_line *line, const char *text)
 {
-	return put(line, text, strlen(text), WP_LOG_LINE_MAX - TAIL_SIZE);
+	return put(line, text, strlen(text), WP_LOG_LINE_MAX - END_SIZE);
 }
 
 /*
@@ -74,7 +74,7 @@ static bool put_character(struct wp_log_line *line, uint32_t character, const ch
 
 static void put_quoted(struct wp_log_line *line, const char *text)
 {
-	size_t limit = WP_LOG_LINE_MAX - TAIL_SIZE - 1; /* its closing quote has room */
+	size_t limit = WP_LOG_LINE_MAX - END_SIZE - 1; /* its closing quote has room */
 	bool fits = put(line, "\"", 1, limit);
 
 	while (fits && *text != '\0') {
@@ -129,7 +129,7 @@ static void put_fact(struct wp_log_line *line, enum wp_log_format format,
 	char number[32];
 
 	if (!put_name(line, format, fact->name) ||
-	    line->size + value_size > WP_LOG_LINE_MAX - TAIL_SIZE) {
+	    line->size + value_size > WP_LOG_LINE_MAX - END_SIZE) {
 		line->size = start;
 		line->cut = true;
 		return;
@@ -177,6 +177,6 @@ void wp_log_line_write(struct wp_log_line *line, enum wp_log_format format, int6
 		put_fact(line, format, &facts[i]);
 	}
 
-	const char *tail = line->cut ? (json ? ",\"cut\":1}\n" : " cut=1\n") : json ? "}\n" : "\n";
-	(void)put(line, tail, strlen(tail), WP_LOG_LINE_MAX);
+	const char *end = line->cut ? (json ? ",\"cut\":1}\n" : " cut=1\n") : json ? "}\n" : "\n";
+	(void)put(line, end, strlen(end), WP_LOG_LINE_MAX);
 }

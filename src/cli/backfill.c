@@ -201,7 +201,7 @@ static enum wp_rc backfill(struct wp_backfill *b, struct wp_error *error)
 	if (rc == WP_OK)
 		rc = wp_backfill_open_sink(b, error);
 	if (rc == WP_OK)
-		rc = wp_backfill_judge_tail(b, error);
+		rc = wp_backfill_judge_topic_ends(b, error);
 	if (rc == WP_OK && !b->diff.options.json)
 		say_plan(b);
 	if (rc == WP_OK)

@@ -147,7 +147,8 @@ void wp_backfill_judge_discarded(struct wp_backfill *b, const struct wp_event *e
 enum wp_rc wp_backfill_open_sink(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
 void wp_backfill_close_sink(struct wp_backfill *b);
 /* Whether the topics hold later events than the database has. */
-enum wp_rc wp_backfill_judge_tail(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+enum wp_rc wp_backfill_judge_topic_ends(struct wp_backfill *b,
+					struct wp_error *error) WP_MUST_CHECK;
 /* Room to note which of the rows are confirmed. WP_NOMEM. */
 enum wp_rc wp_backfill_begin_sending(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
 bool wp_backfill_is_confirmed(const struct wp_backfill *b, uint64_t row);

@@ -8,7 +8,7 @@
 #include "walpost/base/clock.h"
 #include "walpost/cli/cli.h"
 #include "walpost/kafka/producer.h"
-#include "walpost/relay/tail_check.h"
+#include "walpost/relay/behind_check.h"
 
 enum {
 	STEP_MS = 20,
@@ -323,39 +323,39 @@ static const char *source_of(const struct wp_backfill *b)
 	return b->diff.outboxes.items[0].headers_source;
 }
 
-enum wp_rc wp_backfill_judge_tail(struct wp_backfill *b, struct wp_error *error)
+enum wp_rc wp_backfill_judge_topic_ends(struct wp_backfill *b, struct wp_error *error)
 {
-	struct wp_tail_question question = {
+	struct wp_topic_ends_question question = {
 		.source = source_of(b),
 		.epoch = b->diff.config.relay.epoch,
 		.topics = b->delivered_to,
 	};
-	char where[WP_TAIL_TOPIC_SIZE + 80];
+	char where[WP_TOPIC_ENDS_NAME_SIZE + 80];
 	enum wp_rc rc = WP_OK;
 
 	for (size_t i = 0; i < b->topic_count; i++)
 		wp_topic_list_add(&question.topics, b->topics[i].name, strlen(b->topics[i].name));
 	if (question.topics.text[0] == '\0')
 		return WP_OK;
-	b->kafka.sink->ops->ask_tail(b->kafka.sink, &question);
-	while (rc == WP_OK &&
-	       (view(b)->tail.state == WP_TAIL_ASKING || view(b)->tail.state == WP_TAIL_NONE))
+	b->kafka.sink->ops->ask_topic_ends(b->kafka.sink, &question);
+	while (rc == WP_OK && (view(b)->topic_ends.state == WP_TOPIC_ENDS_ASKING ||
+			       view(b)->topic_ends.state == WP_TOPIC_ENDS_NONE))
 		rc = wait_unstuck(b, error);
 	b->kafka.stuck_ms = 0;
 	if (rc != WP_OK)
 		return rc;
-	const struct wp_tail *tail = &view(b)->tail;
-	if (tail->state == WP_TAIL_UNREACHABLE)
-		return wp_error_set(error, WP_IO, "Kafka does not answer: %s", tail->error.text);
-	if (tail->error.text[0] != '\0')
+	const struct wp_topic_ends *ends = &view(b)->topic_ends;
+	if (ends->state == WP_TOPIC_ENDS_UNREACHABLE)
+		return wp_error_set(error, WP_IO, "Kafka does not answer: %s", ends->error.text);
+	if (ends->error.text[0] != '\0')
 		wp_cli_say(stderr,
 			   "walpost: cannot determine whether the database is behind the events "
 			   "delivered from it: %s\n",
-			   tail->error.text);
-	if (!tail->found || !wp_tail_check_is_behind(&tail->highest, &b->facts))
+			   ends->error.text);
+	if (!ends->found || !wp_behind_check_finds(&ends->highest, &b->facts))
 		return WP_OK;
-	(void)snprintf(where, sizeof(where), "is in Kafka (topic %s, partition %d)", tail->topic,
-		       (int)tail->partition);
-	wp_tail_check_say_behind(&tail->highest, &b->facts, where, "", error);
+	(void)snprintf(where, sizeof(where), "is in Kafka (topic %s, partition %d)", ends->topic,
+		       (int)ends->partition);
+	wp_behind_check_say(&ends->highest, &b->facts, where, "", error);
 	return WP_CONFIG;
 }

@@ -14,7 +14,7 @@
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/run/requirements.h"
-#include "walpost/sink/tail.h"
+#include "walpost/sink/topic_ends.h"
 
 enum { WP_CHECK_TOPICS_MAX = 256 };
 

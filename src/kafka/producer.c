@@ -249,7 +249,7 @@ static size_t producer_collect(struct wp_sink *s, int64_t now_ms, struct wp_repo
 	if (p->clients.count > 0)
 		count += wp_producer_read(p, reports + count, max - count);
 	step_producer(p);
-	(void)wp_tail_job_take(&p->tail, &p->view.tail);
+	(void)wp_topic_ends_job_take(&p->topic_ends, &p->view.topic_ends);
 	update_view(p);
 	return count;
 }
@@ -284,10 +284,11 @@ static void producer_prefetch(struct wp_sink *s, const char *topics)
 	wp_clients_wake(&producer_of(s)->clients);
 }
 
-static void producer_ask_tail(struct wp_sink *s, const struct wp_tail_question *question)
+static void producer_ask_topic_ends(struct wp_sink *s,
+				    const struct wp_topic_ends_question *question)
 {
-	wp_tail_job_ask(&producer_of(s)->tail, question);
-	(void)wp_tail_job_take(&producer_of(s)->tail, &producer_of(s)->view.tail);
+	wp_topic_ends_job_ask(&producer_of(s)->topic_ends, question);
+	(void)wp_topic_ends_job_take(&producer_of(s)->topic_ends, &producer_of(s)->view.topic_ends);
 }
 
 static void producer_topics(struct wp_sink *s, struct wp_topic_list *into)
@@ -365,7 +366,7 @@ static void producer_free(struct wp_sink *s, int64_t wait_ms)
 	release_clients(p);
 	wp_clients_close(&p->clients);
 	wp_backlog_drop(&p->backlog, &p->admission.topics);
-	wp_tail_job_drop(&p->tail);
+	wp_topic_ends_job_drop(&p->topic_ends);
 	wp_credentials_release(&p->credentials);
 	wp_admission_release(&p->admission);
 	wp_inquiry_release(&p->inquiry);
@@ -387,7 +388,7 @@ static const struct wp_sink_ops ops = {
 	.topics = producer_topics,
 	.figures = producer_figures,
 	.prefetch = producer_prefetch,
-	.ask_tail = producer_ask_tail,
+	.ask_topic_ends = producer_ask_topic_ends,
 	.view = producer_view,
 	.fd = producer_fd,
 	.woken = producer_woken,
@@ -443,7 +444,8 @@ static enum wp_rc init_producer(struct wp_producer *p, const struct wp_kafka_opt
 		return wp_error_set(error, rc, "out of memory for requests to Kafka");
 	wp_reachability_init(&p->reachability);
 	wp_credentials_init(&p->credentials, &p->clients);
-	p->tail = (struct wp_tail_job){ .options = options, .worker = worker, .wake = wake };
+	p->topic_ends =
+		(struct wp_topic_ends_job){ .options = options, .worker = worker, .wake = wake };
 	rc = open_client(p, error);
 	if (rc != WP_OK)
 		return rc;

@@ -17,7 +17,7 @@
 #include "inquiry.h"
 #include "reachability.h"
 #include "walpost/kafka/producer.h"
-#include "walpost/kafka/tail.h"
+#include "walpost/kafka/topic_ends.h"
 
 struct wp_producer {
 	struct wp_sink sink;
@@ -29,7 +29,7 @@ struct wp_producer {
 	struct wp_credentials credentials;
 	struct wp_admission admission;
 	struct wp_backlog backlog;
-	struct wp_tail_job tail;
+	struct wp_topic_ends_job topic_ends;
 	int64_t now_ms;		/* of the last collect() */
 	int64_t reported_at_ms; /* the last delivery report */
 	bool has_refused;	/* a record: until restart() nothing more is taken, nor sent */

@@ -56,7 +56,8 @@ void wp_relay_send_status(struct wp_relay *r, struct wp_now now)
 
 const char *wp_relay_topics(struct wp_relay *r)
 {
-	return wp_tail_check_topics(&r->tail, r->setup.sink, r->setup.options->dead_letter_topic);
+	return wp_behind_check_topics(&r->behind, r->setup.sink,
+				      r->setup.options->dead_letter_topic);
 }
 
 /* What is taken back may be reported late, when a stream from the received LSN has left it behind. */
@@ -126,7 +127,7 @@ static void act_start(struct wp_relay *r)
 	r->question.open = false;
 	r->renewal.largest_frame = 0;
 	if (r->setup.sink->ops->prefetch != NULL)
-		r->setup.sink->ops->prefetch(r->setup.sink, r->tail.topics.text);
+		r->setup.sink->ops->prefetch(r->setup.sink, r->behind.topics.text);
 	/* Another may have held the slot since the facts were read: claim it each time. */
 	r->setup.source->ops->start(r->setup.source, wp_ledger_received_lsn(&r->ledger), transfer,
 				    WP_SLOT_CHECKPOINT_WRITE);

@@ -24,13 +24,14 @@ static void halt(struct wp_relay *r, const struct wp_position *p, const char *wh
 {
 	struct wp_error error;
 
-	wp_tail_check_say_behind(p, &wp_relay_source(r)->facts, where, hint, &error);
+	wp_behind_check_say(p, &wp_relay_source(r)->facts, where, hint, &error);
 	wp_relay_halt(r, WP_EXIT_HUMAN, "server_behind", &error, now);
 }
 
-static void halt_for_tail(struct wp_relay *r, const struct wp_tail *tail, struct wp_now now)
+static void halt_for_topic_ends(struct wp_relay *r, const struct wp_topic_ends *ends,
+				struct wp_now now)
 {
-	char where[WP_TAIL_TOPIC_SIZE + 80];
+	char where[WP_TOPIC_ENDS_NAME_SIZE + 80];
 	const char *other_writer =
 		source_of(r)[0] == '\0'
 			? ". If another database sends to that topic, the event may come from it: "
@@ -38,8 +39,8 @@ static void halt_for_tail(struct wp_relay *r, const struct wp_tail *tail, struct
 			: "";
 
 	(void)snprintf(where, sizeof(where), "is in Kafka (topic %s, partition %" PRId32 ")",
-		       tail->topic, tail->partition);
-	halt(r, &tail->highest, where, other_writer, now);
+		       ends->topic, ends->partition);
+	halt(r, &ends->highest, where, other_writer, now);
 }
 
 static void note_unknown(struct wp_relay *r, enum wp_note_level level, const char *event,
@@ -53,41 +54,41 @@ static void note_unknown(struct wp_relay *r, enum wp_note_level level, const cha
 
 static void ask(struct wp_relay *r, const char *reason)
 {
-	const struct wp_tail_question question = {
-		.topics = r->tail.topics,
+	const struct wp_topic_ends_question question = {
+		.topics = r->behind.topics,
 		.source = source_of(r),
 		.epoch = r->setup.options->epoch,
 	};
 
 	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_INFO, "tail_asked")->error, WP_OK, "%s",
 			   reason);
-	r->setup.sink->ops->ask_tail(r->setup.sink, &question);
+	r->setup.sink->ops->ask_topic_ends(r->setup.sink, &question);
 }
 
 static bool take_answer(struct wp_relay *r, struct wp_now now)
 {
-	const struct wp_tail *tail = &wp_relay_sink(r)->tail;
+	const struct wp_topic_ends *ends = &wp_relay_sink(r)->topic_ends;
 
-	switch (wp_tail_check_step(&r->tail, tail, &wp_relay_source(r)->facts)) {
-	case WP_TAIL_GOES_ON:
+	switch (wp_behind_check_step(&r->behind, ends, &wp_relay_source(r)->facts)) {
+	case WP_BEHIND_CHECK_GOES_ON:
 		return true;
-	case WP_TAIL_NOT_KNOWN:
-		note_unknown(r, WP_NOTE_INFO, "tail_unknown", tail->error.text);
+	case WP_BEHIND_CHECK_NOT_KNOWN:
+		note_unknown(r, WP_NOTE_INFO, "tail_unknown", ends->error.text);
 		return true;
-	case WP_TAIL_NOT_READ:
-		note_unknown(r, WP_NOTE_WARN, "tail_unread", tail->error.text);
+	case WP_BEHIND_CHECK_NOT_READ:
+		note_unknown(r, WP_NOTE_WARN, "tail_unread", ends->error.text);
 		return true;
-	case WP_TAIL_RETRY:
-		note_unknown(r, WP_NOTE_WARN, "tail_unread", tail->error.text);
+	case WP_BEHIND_CHECK_RETRY:
+		note_unknown(r, WP_NOTE_WARN, "tail_unread", ends->error.text);
 		wp_relay_handle(r, WP_LOST, now);
 		break;
-	case WP_TAIL_REFRESH:
+	case WP_BEHIND_CHECK_REFRESH:
 		r->setup.source->ops->refresh(r->setup.source);
 		break;
-	case WP_TAIL_IS_BEHIND:
-		halt_for_tail(r, tail, now);
+	case WP_BEHIND_CHECK_STOP:
+		halt_for_topic_ends(r, ends, now);
 		break;
-	case WP_TAIL_AWAITED:
+	case WP_BEHIND_CHECK_AWAITED:
 		break;
 	}
 	return false;
@@ -96,21 +97,21 @@ static bool take_answer(struct wp_relay *r, struct wp_now now)
 bool wp_relay_may_stream(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_source_facts *f = &wp_relay_source(r)->facts;
-	const struct wp_tail_known known = {
+	const struct wp_behind_known known = {
 		.started = r->identity.started,
 		.timeline = r->identity.timeline,
 		.confirmed_lsn = wp_ledger_confirmed_lsn(&r->ledger),
 	};
-	const struct wp_position *delivered = &r->tail.delivered;
+	const struct wp_position *delivered = &r->behind.delivered;
 
-	if (delivered->commit_lsn != 0 && wp_tail_check_is_behind(delivered, f)) {
+	if (delivered->commit_lsn != 0 && wp_behind_check_finds(delivered, f)) {
 		/* Not confirmed, perhaps, and even queued only: what counts is that it may be there. */
 		halt(r, delivered, "was sent to Kafka by this process, or queued to be", "", now);
 		return false;
 	}
 	/* Not by the routing: topics of that form may be those of other databases. */
-	wp_topic_list_merge(&r->tail.topics, f->slot_checkpoint_topics);
-	const char *reason = wp_tail_check_reason(&known, f);
+	wp_topic_list_merge(&r->behind.topics, f->slot_checkpoint_topics);
+	const char *reason = wp_behind_check_reason(&known, f);
 	if (reason == NULL)
 		return true;
 	if (!all_send_position(r)) {
@@ -118,12 +119,12 @@ bool wp_relay_may_stream(struct wp_relay *r, struct wp_now now)
 			     "outbox.headers.standard leaves walpost-position out");
 		return true;
 	}
-	if (r->tail.topics.text[0] == '\0') {
+	if (r->behind.topics.text[0] == '\0') {
 		note_unknown(r, WP_NOTE_WARN, "tail_unknown",
 			     "walpost.slot_checkpoint lists no topics of its events");
 		return true;
 	}
-	if (wp_tail_check_asks(&r->tail, r->machine.moves))
+	if (wp_behind_check_asks(&r->behind, r->machine.moves))
 		ask(r, reason);
 	return take_answer(r, now);
 }

@@ -27,7 +27,7 @@
 #include "slot_identity.h"
 #include "standstill.h"
 #include "stop.h"
-#include "walpost/relay/tail_check.h"
+#include "walpost/relay/behind_check.h"
 #include "topic_wait.h"
 #include "walpost/base/error.h"
 #include "walpost/relay/feedback.h"
@@ -66,7 +66,7 @@ struct wp_relay {
 	/* The source. */
 	struct wp_retry retry;
 	struct wp_slot_identity identity;
-	struct wp_tail_check tail;
+	struct wp_behind_check behind;
 	struct wp_shutdown_probe probe;
 	struct wp_slot_health health;
 	struct wp_slot_checkpoint_schedule slot_checkpoint;

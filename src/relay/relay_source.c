@@ -71,7 +71,7 @@ static void connected(struct wp_relay *r, struct wp_now now)
 	if (f->slot_active) {
 		if (wp_slot_identity_sees_holder(&r->identity, &c, f))
 			note_foreign_client(r, f);
-		wp_tail_check_forget(&r->tail);
+		wp_behind_check_forget(&r->behind);
 		r->pending.refused_ms = INT64_MAX; /* the next event is another's to send */
 	}
 	if (wp_slot_identity_is_foreign(&r->identity, &c, f, &error))
@@ -344,7 +344,7 @@ static void note_event_sent(struct wp_relay *r, struct wp_now now)
 	const struct wp_position *at = wp_pipeline_last_position(r->pipeline);
 
 	wp_isolation_sent(&r->isolation, at, wp_ledger_next(&r->ledger) - 1);
-	wp_tail_check_sent(&r->tail, at);
+	wp_behind_check_sent(&r->behind, at);
 	wp_stream_renewal_sent(&r->renewal, now.ms);
 	r->pending.refused_ms = INT64_MAX;
 }

@@ -304,12 +304,12 @@ static void stdout_topics(struct wp_sink *s, struct wp_topic_list *into)
 	(void)s; /* there is none to be read again */
 }
 
-static void stdout_ask_tail(struct wp_sink *s, const struct wp_tail_question *question)
+static void stdout_ask_topic_ends(struct wp_sink *s, const struct wp_topic_ends_question *question)
 {
-	struct wp_tail *tail = &output_of(s)->view.tail;
+	struct wp_topic_ends *ends = &output_of(s)->view.topic_ends;
 
-	tail->state = WP_TAIL_UNKNOWN;
-	(void)wp_error_set(&tail->error, WP_OK,
+	ends->state = WP_TOPIC_ENDS_UNKNOWN;
+	(void)wp_error_set(&ends->error, WP_OK,
 			   "events written to standard output cannot be read back");
 }
 
@@ -363,7 +363,7 @@ static const struct wp_sink_ops ops = {
 	.purge = stdout_purge,
 	.restart = stdout_restart,
 	.topics = stdout_topics,
-	.ask_tail = stdout_ask_tail,
+	.ask_topic_ends = stdout_ask_topic_ends,
 	.view = stdout_view,
 	.fd = stdout_fd,
 	.due = stdout_due,

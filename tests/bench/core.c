@@ -255,9 +255,9 @@ static void sink_topics(struct wp_sink *s, struct wp_topic_list *into)
 	(void)s, (void)into;
 }
 
-static void sink_ask_tail(struct wp_sink *base, const struct wp_tail_question *question)
+static void sink_ask_topic_ends(struct wp_sink *base, const struct wp_topic_ends_question *question)
 {
-	sink_of(base)->view.tail.state = WP_TAIL_KNOWN;
+	sink_of(base)->view.topic_ends.state = WP_TOPIC_ENDS_KNOWN;
 }
 
 static const struct wp_sink_view *sink_view(struct wp_sink *s)
@@ -276,7 +276,7 @@ static const struct wp_sink_ops sink_ops = {
 	.purge = sink_purge,
 	.restart = sink_restart,
 	.topics = sink_topics,
-	.ask_tail = sink_ask_tail,
+	.ask_topic_ends = sink_ask_topic_ends,
 	.view = sink_view,
 	.due = sink_due,
 };

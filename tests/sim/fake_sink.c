@@ -113,13 +113,13 @@ static void op_topics(struct wp_sink *base, struct wp_topic_list *into)
 	wp_topic_list_add(into, "outbox.event.t", strlen("outbox.event.t"));
 }
 
-static void op_ask_tail(struct wp_sink *base, const struct wp_tail_question *question)
+static void op_ask_topic_ends(struct wp_sink *base, const struct wp_topic_ends_question *question)
 {
 	struct fake_sink *s = self(base);
 
 	(void)question; /* all events are of one source, epoch and timeline */
-	s->view.tail = (struct wp_tail){ .state = WP_TAIL_ASKING };
-	s->tail_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 200);
+	s->view.topic_ends = (struct wp_topic_ends){ .state = WP_TOPIC_ENDS_ASKING };
+	s->topic_ends_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 200);
 }
 
 static wp_lsn commit_of(const struct world *w, uint32_t event)
@@ -133,31 +133,31 @@ static wp_lsn commit_of(const struct world *w, uint32_t event)
 }
 
 /* The last of each partition: as the real one, not the highest for certain. */
-static void answer_tail(struct fake_sink *s)
+static void answer_topic_ends(struct fake_sink *s)
 {
 	const struct broker *b = &s->world->broker;
-	struct wp_tail *tail = &s->view.tail;
+	struct wp_topic_ends *ends = &s->view.topic_ends;
 
-	s->tail_ms = INT64_MAX;
+	s->topic_ends_ms = INT64_MAX;
 	s->world->wake[s->relay] = true;
 	if (s->world->now_ms < b->down_until_ms) {
-		tail->state = WP_TAIL_UNREACHABLE;
+		ends->state = WP_TOPIC_ENDS_UNREACHABLE;
 		return;
 	}
-	tail->state = WP_TAIL_KNOWN;
-	tail->partitions = PARTITIONS;
+	ends->state = WP_TOPIC_ENDS_KNOWN;
+	ends->partitions = PARTITIONS;
 	for (int32_t p = 0; p < PARTITIONS; p++) {
 		if (b->log_count[p] == 0)
 			continue;
 		wp_lsn commit = commit_of(s->world, b->log[p][b->log_count[p] - 1]);
-		if (tail->found && commit <= tail->highest.commit_lsn)
+		if (ends->found && commit <= ends->highest.commit_lsn)
 			continue;
-		tail->found = true;
-		tail->highest = (struct wp_position){
+		ends->found = true;
+		ends->highest = (struct wp_position){
 			.timeline = wp_timelines_at(&s->world->server.timelines, commit),
 			.commit_lsn = commit,
 		};
-		tail->partition = p;
+		ends->partition = p;
 	}
 }
 
@@ -198,7 +198,7 @@ static const struct wp_sink_ops OPS = {
 	.purge = op_purge,
 	.restart = op_restart,
 	.topics = op_topics,
-	.ask_tail = op_ask_tail,
+	.ask_topic_ends = op_ask_topic_ends,
 	.view = op_view,
 	.fd = op_fd,
 	.due = op_due,
@@ -209,7 +209,7 @@ void fake_sink_init(struct fake_sink *s, struct world *w, int relay)
 {
 	*s = (struct fake_sink){ .base = { &OPS }, .world = w, .relay = relay, .producer = -1 };
 	s->ready_ms = w->now_ms + 5;
-	s->tail_ms = INT64_MAX;
+	s->topic_ends_ms = INT64_MAX;
 	s->view.state = WP_SINK_STARTING;
 }
 
@@ -218,8 +218,8 @@ void fake_sink_tick(struct fake_sink *s)
 	struct producer *p = producer_of(s);
 	bool was_waiting = s->view.state == WP_SINK_WAITING;
 
-	if (s->world->now_ms >= s->tail_ms)
-		answer_tail(s);
+	if (s->world->now_ms >= s->topic_ends_ms)
+		answer_topic_ends(s);
 	if (p == NULL && s->world->now_ms >= s->ready_ms) {
 		s->producer = producer_open(s->world, s->batching == WP_BATCHING_ONE_BY_ONE);
 		assert(s->producer >= 0);

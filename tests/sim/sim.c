@@ -275,7 +275,7 @@ static void check_note(struct sim *sim, struct process *p, const struct wp_note 
 		p->accepts = w->server.stolen;
 	} else if (strcmp(n->event, "slot_moved") == 0 &&
 		   is_within(w, w->server.unmoved_ms, STALE_MAX_MS)) {
-		return; /* it saw that before it asked Kafka for the tail */
+		return; /* it saw that before it asked Kafka for the ends of topics */
 	} else if (strcmp(n->event, "slot_moved") == 0 &&
 		   is_within(w, w->server.written_off_ms, STALE_MAX_MS)) {
 		p->accepts = true; /* or the last word of another that said so came after that */

@@ -481,7 +481,7 @@ struct fake_sink {
 	int producer; /* -1 while starting */
 	enum wp_batching batching;
 	int64_t ready_ms;
-	int64_t tail_ms; /* when a question about the tail is answered; INT64_MAX: none is open */
+	int64_t topic_ends_ms; /* when the question about topic ends is answered; INT64_MAX: none is open */
 	struct wp_sink_view view;
 };
 void fake_sink_init(struct fake_sink *s, struct world *w, int relay);

@@ -316,34 +316,35 @@ static void a_restart_during_a_restart_is_fine(void **state)
 	CHECK_EQ(trial.last_good, old + 5);
 }
 
-static const struct wp_tail_question question = { .topics = { "topic" }, .source = "" };
+static const struct wp_topic_ends_question question = { .topics = { "topic" }, .source = "" };
 
-static bool is_answered(enum wp_tail_state state)
+static bool is_answered(enum wp_topic_ends_state state)
 {
-	return state != WP_TAIL_NONE && state != WP_TAIL_ASKING;
+	return state != WP_TOPIC_ENDS_NONE && state != WP_TOPIC_ENDS_ASKING;
 }
 
-static void a_question_about_the_tail_is_answered(void **state)
+static void a_question_about_topic_ends_is_answered(void **state)
 {
-	CHECK_EQ(view()->tail.state, WP_TAIL_NONE);
+	CHECK_EQ(view()->topic_ends.state, WP_TOPIC_ENDS_NONE);
 	send_many(3);
 	turn_until_settled();
-	trial.sink->ops->ask_tail(trial.sink, &question);
+	trial.sink->ops->ask_topic_ends(trial.sink, &question);
 	/* The last question counts. */
-	trial.sink->ops->ask_tail(trial.sink, &question);
+	trial.sink->ops->ask_topic_ends(trial.sink, &question);
 	int64_t since = trial.now_ms;
-	while (!is_answered(view()->tail.state)) {
+	while (!is_answered(view()->topic_ends.state)) {
 		CHECK_IN_TIME(trial.now_ms - since, DEADLINE_MS);
 		(void)turn();
 	}
-	CHECK(view()->tail.state == WP_TAIL_KNOWN || view()->tail.state == WP_TAIL_UNKNOWN);
+	CHECK(view()->topic_ends.state == WP_TOPIC_ENDS_KNOWN ||
+	      view()->topic_ends.state == WP_TOPIC_ENDS_UNKNOWN);
 	restart(WP_BATCHING_NORMAL);
-	CHECK(is_answered(view()->tail.state));
+	CHECK(is_answered(view()->topic_ends.state));
 }
 
 static void a_sink_may_be_freed_with_a_question_open(void **state)
 {
-	trial.sink->ops->ask_tail(trial.sink, &question);
+	trial.sink->ops->ask_topic_ends(trial.sink, &question);
 	/* tear_down() frees it. */
 }
 
@@ -369,7 +370,7 @@ int wp_sink_contract(const struct wp_sink_driver *under_test)
 		TEST(after_a_restart_old_tickets_are_never_reported),
 		TEST(one_by_one_everything_is_delivered_as_well),
 		TEST(a_restart_during_a_restart_is_fine),
-		TEST(a_question_about_the_tail_is_answered),
+		TEST(a_question_about_topic_ends_is_answered),
 		TEST(a_sink_may_be_freed_with_a_question_open),
 		TEST(a_sink_may_be_freed_with_records_in_flight),
 	};

@@ -21,7 +21,7 @@
 
 #include "walpost/base/error.h"
 #include "walpost/sink/record.h"
-#include "walpost/sink/tail.h"
+#include "walpost/sink/topic_ends.h"
 
 /*
  * What a sink tells of itself in figures, for people. Kafka's are librdkafka's own statistics;
@@ -91,9 +91,9 @@ struct wp_sink_view {
 	size_t record_max; /* bytes of the largest record it takes; 0: any; constant */
 	size_t partitions; /* of the topics in use; 0: it has none */
 	bool throttled;	   /* the other side slows us down (a quota): its silence is no outage */
-	uint64_t throttled_ms; /* the times for which it did so, together */
-	uint64_t data_losses;  /* times that what was confirmed was found to be gone */
-	struct wp_tail tail;   /* the answer to ask_tail() */
+	uint64_t throttled_ms;		 /* the times for which it did so, together */
+	uint64_t data_losses;		 /* times that what was confirmed was found to be gone */
+	struct wp_topic_ends topic_ends; /* the answer to ask_topic_ends() */
 };
 
 enum wp_batching { WP_BATCHING_NORMAL, WP_BATCHING_ONE_BY_ONE };
@@ -124,9 +124,9 @@ struct wp_sink_ops {
 	 * for at once and together. NULL, the function itself: there is nothing to know.
 	 */
 	void (*prefetch)(struct wp_sink *s, const char *topics);
-	/* What the topics hold already: view()->tail, after a wake or at once. A new question
+	/* What the topics hold already: view()->topic_ends, after a wake or at once. A new question
 	 * drops the old one. In any state; restart() does not touch it. */
-	void (*ask_tail)(struct wp_sink *s, const struct wp_tail_question *question);
+	void (*ask_topic_ends)(struct wp_sink *s, const struct wp_topic_ends_question *question);
 	const struct wp_sink_view *(*view)(struct wp_sink *s);
 	/* For people. NULL, the function itself: it has none. */
 	const struct wp_sink_figures *(*figures)(struct wp_sink *s);

@@ -7,7 +7,7 @@
 #include "support/check.h"
 #include "support/files.h"
 #include "walpost/base/secret_file.h"
-#include "walpost/kafka/tail.h"
+#include "walpost/kafka/topic_ends.h"
 #include "world.h"
 
 static struct world w;
@@ -168,20 +168,20 @@ static void what_stays_in_flight_too_long_breaks_the_old_client(void **state)
 	CHECK_HAS(world_view(&w)->error.text, "replaced");
 }
 
-static void the_tail_is_asked_for_again_when_a_file_makes_no_consumer(void **state)
+static void topic_ends_are_asked_for_again_when_a_file_makes_no_consumer(void **state)
 {
-	struct wp_tail_question question = { 0 };
-	struct wp_tail tail;
+	struct wp_topic_ends_question question = { 0 };
+	struct wp_topic_ends ends;
 
 	open_with("socket.timeout.ms", "10000");
 	wp_topic_list_add(&question.topics, TOPIC, strlen(TOPIC));
 	write_text(path, "ten");
-	wp_tail_read(&w.options, &question, 1000, &tail);
-	CHECK_EQ(tail.state, WP_TAIL_UNREACHABLE);
-	CHECK_HAS(tail.error.text, "cannot create a consumer");
+	wp_topic_ends_read(&w.options, &question, 1000, &ends);
+	CHECK_EQ(ends.state, WP_TOPIC_ENDS_UNREACHABLE);
+	CHECK_HAS(ends.error.text, "cannot create a consumer");
 	write_text(path, "20000");
-	wp_tail_read(&w.options, &question, 10000, &tail);
-	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
+	wp_topic_ends_read(&w.options, &question, 10000, &ends);
+	CHECK_EQ(ends.state, WP_TOPIC_ENDS_KNOWN);
 }
 
 int main(void)
@@ -190,5 +190,5 @@ int main(void)
 		   TEST(a_file_that_makes_no_client_leaves_the_old_one),
 		   TEST(a_restart_meanwhile_waits_for_the_file_and_does_not_fail),
 		   TEST(what_stays_in_flight_too_long_breaks_the_old_client),
-		   TEST(the_tail_is_asked_for_again_when_a_file_makes_no_consumer));
+		   TEST(topic_ends_are_asked_for_again_when_a_file_makes_no_consumer));
 }

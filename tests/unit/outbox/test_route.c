@@ -228,7 +228,7 @@ static void a_topic_has_1_to_249_bytes(void **state)
 	check_data("", "is empty");
 }
 
-static void the_limit_holds_for_raw_topics_tails_and_prefixes_too(void **state)
+static void the_limit_holds_for_raw_topics_suffixes_and_prefixes_too(void **state)
 {
 	char raw[252];
 
@@ -370,7 +370,7 @@ int main(void)
 		   CLEAN(a_wrong_replacement_is_refused_with_what_is_allowed),
 		   CLEAN(a_name_of_a_group_that_is_too_long_is_refused),
 		   CLEAN(a_topic_has_1_to_249_bytes),
-		   CLEAN(the_limit_holds_for_raw_topics_tails_and_prefixes_too),
+		   CLEAN(the_limit_holds_for_raw_topics_suffixes_and_prefixes_too),
 		   CLEAN(what_kafka_does_not_take_as_a_topic_is_refused),
 		   CLEAN(a_nul_inside_is_not_the_end), CLEAN(bytes_that_are_not_utf8_are_refused),
 		   CLEAN(an_expression_that_never_ends_is_given_up),

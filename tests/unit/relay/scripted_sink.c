@@ -102,13 +102,13 @@ static void op_topics(struct wp_sink *base, struct wp_topic_list *into)
 		wp_topic_list_add(into, s->sent[i].topic, strlen(s->sent[i].topic));
 }
 
-static void op_ask_tail(struct wp_sink *base, const struct wp_tail_question *question)
+static void op_ask_topic_ends(struct wp_sink *base, const struct wp_topic_ends_question *question)
 {
 	struct scripted_sink *s = self(base);
 
-	s->tail_questions++;
-	s->tail_question = *question;
-	s->view.tail = s->tail_answer;
+	s->topic_ends_questions++;
+	s->topic_ends_question = *question;
+	s->view.topic_ends = s->topic_ends_answer;
 }
 
 static const struct wp_sink_view *op_view(struct wp_sink *base)
@@ -137,7 +137,7 @@ static const struct wp_sink_ops OPS = {
 	.purge = op_purge,
 	.restart = op_restart,
 	.topics = op_topics,
-	.ask_tail = op_ask_tail,
+	.ask_topic_ends = op_ask_topic_ends,
 	.view = op_view,
 	.fd = op_fd,
 	.due = op_due,
@@ -150,7 +150,7 @@ void scripted_sink_init(struct scripted_sink *s)
 		.base = { &OPS },
 		.view = { .state = WP_SINK_READY, .reachable = true },
 		.due_ms = INT64_MAX,
-		.tail_answer = { .state = WP_TAIL_KNOWN },
+		.topic_ends_answer = { .state = WP_TOPIC_ENDS_KNOWN },
 	};
 }
 

@@ -38,9 +38,9 @@ struct scripted_sink {
 	unsigned restarts;
 	enum wp_batching batching; /* of the last restart */
 	int64_t due_ms;
-	unsigned tail_questions;
-	struct wp_tail_question tail_question; /* the last */
-	struct wp_tail tail_answer;	       /* given at once; found nothing */
+	unsigned topic_ends_questions;
+	struct wp_topic_ends_question topic_ends_question; /* the last */
+	struct wp_topic_ends topic_ends_answer;		   /* given at once; found nothing */
 };
 
 /* READY and reachable. */

@@ -1,5 +1,5 @@
 #include "support/check.h"
-#include "walpost/relay/tail_check.h"
+#include "walpost/relay/behind_check.h"
 
 static enum wp_behind judge(uint32_t timeline, wp_lsn commit_lsn, const struct wp_timelines *t,
 			    wp_lsn server_lsn, wp_lsn wanted_end)

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "walpost/sink/tail.h"
+#include "walpost/sink/topic_ends.h"
 
 static void add(struct wp_topic_list *l, const char *name)
 {

@@ -55,10 +55,10 @@ static int set_up(void **state)
 	return build() == WP_OK ? 0 : -1;
 }
 
-static void tail_holds(uint32_t timeline, wp_lsn commit_lsn)
+static void topic_ends_hold(uint32_t timeline, wp_lsn commit_lsn)
 {
-	bench.sink.tail_answer = (struct wp_tail){
-		.state = WP_TAIL_KNOWN,
+	bench.sink.topic_ends_answer = (struct wp_topic_ends){
+		.state = WP_TOPIC_ENDS_KNOWN,
 		.found = true,
 		.highest = { .epoch = 3, .timeline = timeline, .commit_lsn = commit_lsn },
 		.topic = "orders",
@@ -82,17 +82,17 @@ static void a_normal_start_asks_nothing(void **state)
 {
 	connect();
 	CHECK_STATE("starting");
-	CHECK_EQ(bench.sink.tail_questions, 0);
+	CHECK_EQ(bench.sink.topic_ends_questions, 0);
 }
 
 static void check_asks_at_start(const char *reason)
 {
 	connect();
-	CHECK_EQ(bench.sink.tail_questions, 1);
+	CHECK_EQ(bench.sink.topic_ends_questions, 1);
 	CHECK(noted("tail_asked"));
 	CHECK_HAS(bench.last.text, reason);
-	CHECK_TEXT(bench.sink.tail_question.topics.text, "orders");
-	CHECK_EQ(bench.sink.tail_question.epoch, 3);
+	CHECK_TEXT(bench.sink.topic_ends_question.topics.text, "orders");
+	CHECK_EQ(bench.sink.topic_ends_question.epoch, 3);
 	CHECK_STATE("starting");
 }
 
@@ -106,7 +106,7 @@ static void a_start_without_a_row_asks_nothing(void **state)
 {
 	slot_checkpoint("", 0, 0);
 	connect();
-	CHECK_EQ(bench.sink.tail_questions, 0);
+	CHECK_EQ(bench.sink.topic_ends_questions, 0);
 	CHECK_STATE("starting");
 }
 
@@ -114,7 +114,7 @@ static void a_start_without_a_readable_slot_checkpoint_asks_nothing(void **state
 {
 	facts()->slot_checkpoint_readable = false;
 	connect();
-	CHECK_EQ(bench.sink.tail_questions, 0);
+	CHECK_EQ(bench.sink.topic_ends_questions, 0);
 	CHECK_STATE("starting");
 }
 
@@ -123,7 +123,7 @@ static void without_topics_it_says_what_is_lost(void **state)
 	facts()->slot_checkpoint_topics[0] = '\0';
 	facts()->timelines.current = 2;
 	connect();
-	CHECK_EQ(bench.sink.tail_questions, 0);
+	CHECK_EQ(bench.sink.topic_ends_questions, 0);
 	CHECK(noted("tail_unknown"));
 	CHECK_HAS(bench.last.text, "walpost.slot_checkpoint lists no topics of its events");
 	CHECK_STATE("starting");
@@ -162,7 +162,7 @@ static void without_positions_in_headers_it_says_what_is_lost(void **state)
 	bench.outbox.headers_standard = "id,type";
 	facts()->timelines.current = 2;
 	connect();
-	CHECK_EQ(bench.sink.tail_questions, 0);
+	CHECK_EQ(bench.sink.topic_ends_questions, 0);
 	CHECK(noted("tail_unknown"));
 	CHECK_HAS(bench.last.text, "outbox.headers.standard leaves walpost-position out");
 	CHECK_STATE("starting");
@@ -173,14 +173,14 @@ static void without_positions_in_headers_it_says_what_is_lost(void **state)
 static void nothing_starts_before_the_answer(void **state)
 {
 	facts()->timelines.current = 2;
-	bench.sink.tail_answer.state = WP_TAIL_ASKING;
+	bench.sink.topic_ends_answer.state = WP_TOPIC_ENDS_ASKING;
 	connect();
 	step();
 	CHECK_STATE("connecting");
 	CHECK_EQ(bench.source.starts, 0);
-	bench.sink.view.tail.state = WP_TAIL_KNOWN;
+	bench.sink.view.topic_ends.state = WP_TOPIC_ENDS_KNOWN;
 	step();
-	CHECK_EQ(bench.sink.tail_questions, 1);
+	CHECK_EQ(bench.sink.topic_ends_questions, 1);
 	CHECK_STATE("starting");
 	CHECK_EQ(bench.source.starts, 1);
 }
@@ -188,7 +188,7 @@ static void nothing_starts_before_the_answer(void **state)
 static void an_event_beyond_the_log_is_refused_with_all_facts(void **state)
 {
 	slot_checkpoint("before", 1, END + 1);
-	tail_holds(1, END);
+	topic_ends_hold(1, END);
 	connect();
 	CHECK_EQ(bench.source.refreshes, 1); /* at what the server says after the answer */
 	become_ready();
@@ -206,7 +206,7 @@ static void an_event_beyond_the_log_is_refused_with_all_facts(void **state)
 static void an_event_within_the_log_is_fine(void **state)
 {
 	slot_checkpoint("before", 1, END + 1);
-	tail_holds(1, END - 1);
+	topic_ends_hold(1, END - 1);
 	connect();
 	CHECK_STATE("starting");
 	CHECK_EQ(bench.source.refreshes, 0);
@@ -215,7 +215,7 @@ static void an_event_within_the_log_is_fine(void **state)
 static void what_another_relay_delivered_meanwhile_is_fine(void **state)
 {
 	slot_checkpoint("before", 1, END + 1);
-	tail_holds(1, END + 5);
+	topic_ends_hold(1, END + 5);
 	connect();
 	facts()->slot_active = true;
 	become_ready();
@@ -226,7 +226,7 @@ static void what_another_relay_delivered_meanwhile_is_fine(void **state)
 static void what_the_server_has_written_meanwhile_is_fine(void **state)
 {
 	slot_checkpoint("before", 1, END + 1);
-	tail_holds(1, END + 5);
+	topic_ends_hold(1, END + 5);
 	connect();
 	facts()->server_lsn = END + 6;
 	become_ready();
@@ -242,7 +242,7 @@ static void promote(wp_lsn switched_at)
 static void a_promoted_server_that_never_had_it_is_refused(void **state)
 {
 	promote(500);
-	tail_holds(1, 500);
+	topic_ends_hold(1, 500);
 	connect();
 	become_ready();
 	CHECK_EQ(wp_relay_exit_code(bench.relay), 3);
@@ -253,7 +253,7 @@ static void a_promoted_server_that_never_had_it_is_refused(void **state)
 static void a_promoted_server_that_had_it_goes_on(void **state)
 {
 	promote(500);
-	tail_holds(1, 499);
+	topic_ends_hold(1, 499);
 	connect();
 	CHECK_STATE("starting");
 }
@@ -261,7 +261,7 @@ static void a_promoted_server_that_had_it_goes_on(void **state)
 static void an_event_of_a_later_timeline_is_refused(void **state)
 {
 	slot_checkpoint("before", 1, END + 1);
-	tail_holds(2, 200);
+	topic_ends_hold(2, 200);
 	connect();
 	become_ready();
 	CHECK_EQ(wp_relay_exit_code(bench.relay), 3);
@@ -271,9 +271,10 @@ static void an_event_of_a_later_timeline_is_refused(void **state)
 static void what_could_not_be_read_is_said(void **state)
 {
 	slot_checkpoint("before", 1, END + 1);
-	tail_holds(1, 200);
-	bench.sink.tail_answer.unread_partitions = 2;
-	(void)wp_error_set(&bench.sink.tail_answer.error, WP_OK, "2 of 8 partitions were not read");
+	topic_ends_hold(1, 200);
+	bench.sink.topic_ends_answer.unread_partitions = 2;
+	(void)wp_error_set(&bench.sink.topic_ends_answer.error, WP_OK,
+			   "2 of 8 partitions were not read");
 	connect();
 	CHECK(noted("tail_unread"));
 	CHECK_HAS(bench.last.text, "2 of 8 partitions were not read");
@@ -283,21 +284,21 @@ static void what_could_not_be_read_is_said(void **state)
 static void while_kafka_does_not_answer_nothing_starts(void **state)
 {
 	slot_checkpoint("before", 1, END + 1);
-	bench.sink.tail_answer.state = WP_TAIL_UNREACHABLE;
+	bench.sink.topic_ends_answer.state = WP_TOPIC_ENDS_UNREACHABLE;
 	connect();
 	CHECK(noted("tail_unread"));
 	CHECK_STATE("backing_off");
-	bench.sink.tail_answer.state = WP_TAIL_KNOWN;
+	bench.sink.topic_ends_answer.state = WP_TOPIC_ENDS_KNOWN;
 	bench.now_ms += 12 * 1000;
 	connect();
-	CHECK_EQ(bench.sink.tail_questions, 2);
+	CHECK_EQ(bench.sink.topic_ends_questions, 2);
 	CHECK_STATE("starting");
 }
 
 static void a_sink_that_keeps_nothing_is_no_hindrance(void **state)
 {
 	slot_checkpoint("before", 1, END + 1);
-	bench.sink.tail_answer.state = WP_TAIL_UNKNOWN;
+	bench.sink.topic_ends_answer.state = WP_TOPIC_ENDS_UNKNOWN;
 	connect();
 	CHECK(noted("tail_unknown"));
 	CHECK_STATE("starting");
@@ -306,12 +307,12 @@ static void a_sink_that_keeps_nothing_is_no_hindrance(void **state)
 static void an_answer_from_before_a_reconnect_has_aged(void **state)
 {
 	slot_checkpoint("before", 1, END + 1);
-	bench.sink.tail_answer.state = WP_TAIL_ASKING;
+	bench.sink.topic_ends_answer.state = WP_TOPIC_ENDS_ASKING;
 	connect();
-	CHECK_EQ(bench.sink.tail_questions, 1);
-	bench.sink.tail_answer.state = WP_TAIL_KNOWN;
+	CHECK_EQ(bench.sink.topic_ends_questions, 1);
+	bench.sink.topic_ends_answer.state = WP_TOPIC_ENDS_KNOWN;
 	reconnect();
-	CHECK_EQ(bench.sink.tail_questions, 2);
+	CHECK_EQ(bench.sink.topic_ends_questions, 2);
 	CHECK_STATE("starting");
 }
 
@@ -326,7 +327,7 @@ static void a_promotion_that_left_out_what_we_sent_is_refused(void **state)
 	CHECK_EQ(wp_relay_exit_code(bench.relay), 3);
 	CHECK(noted("server_behind"));
 	CHECK_HAS(bench.error.text, "was sent to Kafka by this process");
-	CHECK_EQ(bench.sink.tail_questions, 0);
+	CHECK_EQ(bench.sink.topic_ends_questions, 0);
 }
 
 static void a_promotion_that_has_what_we_sent_asks_what_others_sent(void **state)
@@ -337,7 +338,7 @@ static void a_promotion_that_has_what_we_sent_asks_what_others_sent(void **state
 	step();
 	promote(601);
 	reconnect();
-	CHECK_EQ(bench.sink.tail_questions, 1);
+	CHECK_EQ(bench.sink.topic_ends_questions, 1);
 	CHECK_EQ(wp_relay_exit_code(bench.relay), 0);
 }
 
@@ -346,7 +347,7 @@ static void a_reconnect_to_the_same_server_asks_nothing(void **state)
 	stream();
 	one_event(600, "1");
 	reconnect();
-	CHECK_EQ(bench.sink.tail_questions, 0);
+	CHECK_EQ(bench.sink.topic_ends_questions, 0);
 	CHECK_STATE("starting");
 }
 

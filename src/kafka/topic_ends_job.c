@@ -1,17 +1,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/kafka/tail.h"
+#include "walpost/kafka/topic_ends.h"
 
-#define TAIL_MS 15000
+#define TOPIC_ENDS_MS 15000
 
 /* Owned by the job. */
 struct asking {
 	const struct wp_kafka_options *options; /* borrowed: outlives the worker's jobs */
-	struct wp_tail_question question;
+	struct wp_topic_ends_question question;
 	char *source; /* the question's: the asker's may go before the answer comes; owned */
-	struct wp_tail answer;
-	struct wp_tail_job *asker; /* touched by `done` only */
+	struct wp_topic_ends answer;
+	struct wp_topic_ends_job *asker; /* touched by `done` only */
 };
 
 static void drop(void *arg)
@@ -26,13 +26,13 @@ static void run(void *arg)
 {
 	struct asking *a = arg;
 
-	wp_tail_read(a->options, &a->question, TAIL_MS, &a->answer);
+	wp_topic_ends_read(a->options, &a->question, TOPIC_ENDS_MS, &a->answer);
 }
 
 static void done(void *arg)
 {
 	struct asking *a = arg;
-	struct wp_tail_job *j = a->asker;
+	struct wp_topic_ends_job *j = a->asker;
 
 	j->is_asking = false;
 	j->has_answer = true;
@@ -41,7 +41,7 @@ static void done(void *arg)
 	j->wake.call(j->wake.arg);
 }
 
-static enum wp_rc submit(struct wp_tail_job *j, const struct wp_tail_question *question)
+static enum wp_rc submit(struct wp_topic_ends_job *j, const struct wp_topic_ends_question *question)
 {
 	struct asking *a = calloc(1, sizeof(*a));
 
@@ -58,21 +58,22 @@ static enum wp_rc submit(struct wp_tail_job *j, const struct wp_tail_question *q
 	return rc;
 }
 
-void wp_tail_job_ask(struct wp_tail_job *j, const struct wp_tail_question *question)
+void wp_topic_ends_job_ask(struct wp_topic_ends_job *j,
+			   const struct wp_topic_ends_question *question)
 {
-	wp_tail_job_drop(j);
+	wp_topic_ends_job_drop(j);
 	j->has_answer = true;
-	j->answer = (struct wp_tail){ .state = WP_TAIL_ASKING };
+	j->answer = (struct wp_topic_ends){ .state = WP_TOPIC_ENDS_ASKING };
 	if (submit(j, question) == WP_OK) {
 		j->is_asking = true;
 		return;
 	}
 	/* Asked again later, as when nobody answers. */
-	j->answer.state = WP_TAIL_UNREACHABLE;
+	j->answer.state = WP_TOPIC_ENDS_UNREACHABLE;
 	(void)wp_error_set(&j->answer.error, WP_FULL, "the worker accepts no more jobs");
 }
 
-bool wp_tail_job_take(struct wp_tail_job *j, struct wp_tail *ret)
+bool wp_topic_ends_job_take(struct wp_topic_ends_job *j, struct wp_topic_ends *ret)
 {
 	if (!j->has_answer)
 		return false;
@@ -81,7 +82,7 @@ bool wp_tail_job_take(struct wp_tail_job *j, struct wp_tail *ret)
 	return true;
 }
 
-void wp_tail_job_drop(struct wp_tail_job *j)
+void wp_topic_ends_job_drop(struct wp_topic_ends_job *j)
 {
 	if (j->is_asking)
 		wp_worker_abandon(j->worker, j->job);

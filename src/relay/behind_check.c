@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "walpost/relay/tail_check.h"
+#include "walpost/relay/behind_check.h"
 
 /* -- judging -------------------------------------------------------------- */
 
@@ -40,7 +40,7 @@ enum wp_behind wp_behind_judge(const struct wp_position *delivered,
 	return WP_BEHIND_NEWER;
 }
 
-bool wp_tail_check_is_behind(const struct wp_position *p, const struct wp_source_facts *f)
+bool wp_behind_check_finds(const struct wp_position *p, const struct wp_source_facts *f)
 {
 	wp_lsn end = 0;
 
@@ -91,8 +91,8 @@ static void say_what_happened(enum wp_behind behind, const struct wp_position *p
 	}
 }
 
-void wp_tail_check_say_behind(const struct wp_position *p, const struct wp_source_facts *f,
-			      const char *where, const char *hint, struct wp_error *ret)
+void wp_behind_check_say(const struct wp_position *p, const struct wp_source_facts *f,
+			 const char *where, const char *hint, struct wp_error *ret)
 {
 	char position[WP_POSITION_TEXT_SIZE];
 	char happened[400];
@@ -113,7 +113,8 @@ void wp_tail_check_say_behind(const struct wp_position *p, const struct wp_sourc
 
 /* -- asking --------------------------------------------------------------- */
 
-const char *wp_tail_check_reason(const struct wp_tail_known *known, const struct wp_source_facts *f)
+const char *wp_behind_check_reason(const struct wp_behind_known *known,
+				   const struct wp_source_facts *f)
 {
 	uint32_t timeline = known->started ? known->timeline : f->slot_checkpoint_timeline;
 	wp_lsn lsn = known->started ? known->confirmed_lsn : f->slot_checkpoint_taken_at;
@@ -132,7 +133,7 @@ const char *wp_tail_check_reason(const struct wp_tail_known *known, const struct
 	return NULL;
 }
 
-bool wp_tail_check_asks(struct wp_tail_check *c, uint64_t moves)
+bool wp_behind_check_asks(struct wp_behind_check *c, uint64_t moves)
 {
 	if (c->asked && c->moves == moves)
 		return false;
@@ -144,56 +145,58 @@ bool wp_tail_check_asks(struct wp_tail_check *c, uint64_t moves)
 
 /* -- the answer ----------------------------------------------------------- */
 
-static enum wp_tail_answer judge_known(struct wp_tail_check *c, const struct wp_tail *tail,
-				       const struct wp_source_facts *f)
+static enum wp_behind_answer judge_known(struct wp_behind_check *c,
+					 const struct wp_topic_ends *ends,
+					 const struct wp_source_facts *f)
 {
-	bool is_behind = tail->found && wp_tail_check_is_behind(&tail->highest, f);
+	bool is_behind = ends->found && wp_behind_check_finds(&ends->highest, f);
 
 	if (is_behind && !c->refreshed) {
 		c->refreshed = true;
-		return WP_TAIL_REFRESH;
+		return WP_BEHIND_CHECK_REFRESH;
 	}
 	c->asked = false;
 	if (is_behind)
-		return WP_TAIL_IS_BEHIND;
-	return tail->error.text[0] != '\0' ? WP_TAIL_NOT_READ : WP_TAIL_GOES_ON;
+		return WP_BEHIND_CHECK_STOP;
+	return ends->error.text[0] != '\0' ? WP_BEHIND_CHECK_NOT_READ : WP_BEHIND_CHECK_GOES_ON;
 }
 
-enum wp_tail_answer wp_tail_check_step(struct wp_tail_check *c, const struct wp_tail *tail,
-				       const struct wp_source_facts *f)
+enum wp_behind_answer wp_behind_check_step(struct wp_behind_check *c,
+					   const struct wp_topic_ends *ends,
+					   const struct wp_source_facts *f)
 {
-	switch (tail->state) {
-	case WP_TAIL_NONE:
-	case WP_TAIL_ASKING:
-		return WP_TAIL_AWAITED;
-	case WP_TAIL_UNREACHABLE:
+	switch (ends->state) {
+	case WP_TOPIC_ENDS_NONE:
+	case WP_TOPIC_ENDS_ASKING:
+		return WP_BEHIND_CHECK_AWAITED;
+	case WP_TOPIC_ENDS_UNREACHABLE:
 		c->asked = false;
-		return WP_TAIL_RETRY;
-	case WP_TAIL_UNKNOWN:
+		return WP_BEHIND_CHECK_RETRY;
+	case WP_TOPIC_ENDS_UNKNOWN:
 		c->asked = false;
-		return WP_TAIL_NOT_KNOWN;
-	case WP_TAIL_KNOWN:
+		return WP_BEHIND_CHECK_NOT_KNOWN;
+	case WP_TOPIC_ENDS_KNOWN:
 		break;
 	}
-	return judge_known(c, tail, f);
+	return judge_known(c, ends, f);
 }
 
-void wp_tail_check_forget(struct wp_tail_check *c)
+void wp_behind_check_forget(struct wp_behind_check *c)
 {
 	c->asked = false;
 }
 
 /* -- what this process delivered -------------------------------------------- */
 
-void wp_tail_check_sent(struct wp_tail_check *c, const struct wp_position *position)
+void wp_behind_check_sent(struct wp_behind_check *c, const struct wp_position *position)
 {
 	if (wp_position_compare(position, &c->delivered) > 0)
 		c->delivered = *position;
 }
 
 /* The dead letters' topic is often that of several databases, whose positions do not compare. */
-const char *wp_tail_check_topics(struct wp_tail_check *c, struct wp_sink *sink,
-				 const char *dead_letter_topic)
+const char *wp_behind_check_topics(struct wp_behind_check *c, struct wp_sink *sink,
+				   const char *dead_letter_topic)
 {
 	struct wp_topic_list now = { .text = "" };
 

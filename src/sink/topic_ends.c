@@ -1,4 +1,4 @@
-#include "walpost/sink/tail.h"
+#include "walpost/sink/topic_ends.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "client.h"
 #include "secrets.h"
 #include "walpost/base/clock.h"
-#include "walpost/kafka/tail.h"
+#include "walpost/kafka/topic_ends.h"
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))
 /* Read at once: each may hold a fetched batch. */
@@ -26,8 +26,8 @@ struct part {
 };
 
 struct reader {
-	const struct wp_tail_question *question;
-	struct wp_tail *tail;
+	const struct wp_topic_ends_question *question;
+	struct wp_topic_ends *ends;
 	rd_kafka_t *rk;
 	rd_kafka_queue_t *main;	 /* errors, log lines */
 	rd_kafka_queue_t *queue; /* messages of all partitions */
@@ -100,9 +100,9 @@ static void read_events(struct reader *r)
 
 static void leave_unread(struct reader *r, size_t count, const char *where, const char *reason)
 {
-	if (r->tail->unread_partitions == 0)
+	if (r->ends->unread_partitions == 0)
 		(void)wp_error_set(&r->trouble, WP_OK, "%s: %s", where, reason);
-	r->tail->unread_partitions += count;
+	r->ends->unread_partitions += count;
 }
 
 static bool add_topic(struct reader *r, const struct rd_kafka_metadata_topic *t)
@@ -113,8 +113,8 @@ static bool add_topic(struct reader *r, const struct rd_kafka_metadata_topic *t)
 		return false;
 	r->topics[r->topic_count] = topic;
 	for (int i = 0; i < t->partition_cnt; i++) {
-		r->tail->partitions++;
-		if (r->part_count == WP_TAIL_PARTITIONS_MAX)
+		r->ends->partitions++;
+		if (r->part_count == WP_TOPIC_ENDS_PARTITIONS_MAX)
 			leave_unread(r, 1, t->topic, "there are more than 4096 partitions");
 		else if (t->partitions[i].leader < 0)
 			leave_unread(r, 1, t->topic, "a partition has no leader");
@@ -131,7 +131,7 @@ static bool add_topic(struct reader *r, const struct rd_kafka_metadata_topic *t)
 static bool add_topics(struct reader *r, const struct rd_kafka_metadata *metadata)
 {
 	r->topics = calloc((size_t)metadata->topic_cnt + 1, sizeof(struct rd_kafka_topic_s *));
-	r->parts = calloc(WP_TAIL_PARTITIONS_MAX, sizeof(*r->parts));
+	r->parts = calloc(WP_TOPIC_ENDS_PARTITIONS_MAX, sizeof(*r->parts));
 	if (r->topics == NULL || r->parts == NULL)
 		return false;
 	for (int i = 0; i < metadata->topic_cnt; i++) {
@@ -140,7 +140,7 @@ static bool add_topics(struct reader *r, const struct rd_kafka_metadata *metadat
 			continue;
 		if (t->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
 			size_t count = t->partition_cnt > 0 ? (size_t)t->partition_cnt : 1;
-			r->tail->partitions += count;
+			r->ends->partitions += count;
 			leave_unread(r, count, t->topic, rd_kafka_err2str(t->err));
 		} else if (!add_topic(r, t)) {
 			return false;
@@ -166,8 +166,8 @@ static bool find_partitions(struct reader *r)
 		read_events(r);
 	}
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		r->tail->state = WP_TAIL_UNREACHABLE;
-		(void)wp_error_set(&r->tail->error, WP_IO, "no Kafka broker answers: %.900s",
+		r->ends->state = WP_TOPIC_ENDS_UNREACHABLE;
+		(void)wp_error_set(&r->ends->error, WP_IO, "no Kafka broker answers: %.900s",
 				   r->trouble.text[0] != '\0' ? r->trouble.text : "timed out");
 		return false;
 	}
@@ -179,8 +179,8 @@ static bool find_partitions(struct reader *r)
 	    rd_kafka_metadata(r->rk, 0, NULL, &metadata, left_ms(r)) == RD_KAFKA_RESP_ERR_NO_ERROR)
 		rd_kafka_metadata_destroy(metadata);
 	if (!added)
-		(void)wp_error_set(&r->tail->error, WP_NOMEM,
-				   "out of memory for reading the tails of the topics");
+		(void)wp_error_set(&r->ends->error, WP_NOMEM,
+				   "out of memory for reading the ends of the topics");
 	return added;
 }
 
@@ -221,7 +221,7 @@ static bool read_position(const struct reader *r, const rd_kafka_message_t *m,
 
 static void take_message(struct reader *r, struct part *p, const rd_kafka_message_t *m)
 {
-	struct wp_tail *tail = r->tail;
+	struct wp_topic_ends *ends = r->ends;
 	struct wp_position position;
 
 	if (!read_position(r, m, &position))
@@ -229,12 +229,12 @@ static void take_message(struct reader *r, struct part *p, const rd_kafka_messag
 	p->found = true;
 	if (position.epoch != r->question->epoch)
 		return;
-	if (tail->found && wp_position_compare(&position, &tail->highest) <= 0)
+	if (ends->found && wp_position_compare(&position, &ends->highest) <= 0)
 		return;
-	tail->found = true;
-	tail->highest = position;
-	tail->partition = p->partition;
-	(void)snprintf(tail->topic, sizeof(tail->topic), "%s", name_of(r, p));
+	ends->found = true;
+	ends->highest = position;
+	ends->partition = p->partition;
+	(void)snprintf(ends->topic, sizeof(ends->topic), "%s", name_of(r, p));
 }
 
 /* ---- partitions ---- */
@@ -249,7 +249,7 @@ static void stop(struct reader *r, struct part *p)
 
 static void give_up(struct reader *r, struct part *p, const char *reason)
 {
-	char where[WP_TAIL_TOPIC_SIZE + 32];
+	char where[WP_TOPIC_ENDS_NAME_SIZE + 32];
 
 	(void)snprintf(where, sizeof(where), "topic %s, partition %d", name_of(r, p),
 		       (int)p->partition);
@@ -337,14 +337,14 @@ static void read_all(struct reader *r)
 
 static void say_unread(struct reader *r)
 {
-	struct wp_tail *tail = r->tail;
+	struct wp_topic_ends *ends = r->ends;
 
-	if (tail->unread_partitions == 0)
+	if (ends->unread_partitions == 0)
 		return;
-	(void)wp_error_set(&tail->error, WP_IO,
+	(void)wp_error_set(&ends->error, WP_IO,
 			   "%zu of %zu partitions of its topics were not read (%.500s); this "
 			   "requires the Kafka permission Read on these topics",
-			   tail->unread_partitions, tail->partitions, r->trouble.text);
+			   ends->unread_partitions, ends->partitions, r->trouble.text);
 }
 
 static void release(struct reader *r)
@@ -360,18 +360,20 @@ static void release(struct reader *r)
 	rd_kafka_destroy(r->rk);
 }
 
-void wp_tail_read(const struct wp_kafka_options *options, const struct wp_tail_question *question,
-		  int timeout_ms, struct wp_tail *ret)
+void wp_topic_ends_read(const struct wp_kafka_options *options,
+			const struct wp_topic_ends_question *question, int timeout_ms,
+			struct wp_topic_ends *ret)
 {
 	struct reader r = {
 		.question = question,
-		.tail = ret,
+		.ends = ret,
 		.deadline_ms = now_ms() + timeout_ms,
 	};
 
-	*ret = (struct wp_tail){ .state = WP_TAIL_KNOWN };
+	*ret = (struct wp_topic_ends){ .state = WP_TOPIC_ENDS_KNOWN };
 	if (!open_consumer(&r, options)) {
-		ret->state = is_of_files(options) ? WP_TAIL_UNREACHABLE : WP_TAIL_UNKNOWN;
+		ret->state =
+			is_of_files(options) ? WP_TOPIC_ENDS_UNREACHABLE : WP_TOPIC_ENDS_UNKNOWN;
 		(void)wp_error_set(
 			&ret->error, WP_CONFIG,
 			"librdkafka cannot create a consumer with the settings in [kafka]");

@@ -1,10 +1,10 @@
 /*
- * What the other side holds already: the highest walpost-position at the tails of
+ * What the other side holds already: the highest walpost-position at the ends of
  * topics that have taken events of ours. Asked when the database may be behind
  * what was delivered; the answer is a value in the sink's view. Pure types.
  */
-#ifndef WALPOST_SINK_TAIL_H
-#define WALPOST_SINK_TAIL_H
+#ifndef WALPOST_SINK_TOPIC_ENDS_H
+#define WALPOST_SINK_TOPIC_ENDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,28 +30,28 @@ void wp_topic_list_add(struct wp_topic_list *l, const char *name, size_t size);
 /* All of `names`, comma-separated. */
 void wp_topic_list_merge(struct wp_topic_list *l, const char *names);
 
-enum { WP_TAIL_TOPIC_SIZE = 256 };
+enum { WP_TOPIC_ENDS_NAME_SIZE = 256 };
 
 /* `source` is borrowed as long as the asked one lives. */
-struct wp_tail_question {
+struct wp_topic_ends_question {
 	struct wp_topic_list topics; /* which */
 	const char *source;	     /* only events with this walpost-source; "": any */
 	uint16_t epoch;		     /* only positions of this one */
 };
 
-enum wp_tail_state {
-	WP_TAIL_NONE,	     /* never asked */
-	WP_TAIL_ASKING,	     /* the answer comes with a wake */
-	WP_TAIL_KNOWN,	     /* all below; `error` names what was not read */
-	WP_TAIL_UNREACHABLE, /* nobody answered: ask again later */
-	WP_TAIL_UNKNOWN,     /* nothing is kept that could be asked */
+enum wp_topic_ends_state {
+	WP_TOPIC_ENDS_NONE,	   /* never asked */
+	WP_TOPIC_ENDS_ASKING,	   /* the answer comes with a wake */
+	WP_TOPIC_ENDS_KNOWN,	   /* all below; `error` names what was not read */
+	WP_TOPIC_ENDS_UNREACHABLE, /* nobody answered: ask again later */
+	WP_TOPIC_ENDS_UNKNOWN,	   /* nothing is kept that could be asked */
 };
 
-struct wp_tail {
-	enum wp_tail_state state;
+struct wp_topic_ends {
+	enum wp_topic_ends_state state;
 	bool found;		    /* an event of the question's kind: then the next three */
 	struct wp_position highest; /* the rest: where it is */
-	char topic[WP_TAIL_TOPIC_SIZE];
+	char topic[WP_TOPIC_ENDS_NAME_SIZE];
 	int32_t partition;
 	size_t partitions;	  /* of the topics that are there */
 	size_t unread_partitions; /* of them */

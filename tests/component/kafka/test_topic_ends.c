@@ -1,16 +1,16 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "walpost/kafka/tail.h"
+#include "walpost/kafka/topic_ends.h"
 #include "world.h"
 
 #define FETCH 1 /* ApiKey */
 
 static struct world w;
-static struct wp_tail tail;
+static struct wp_topic_ends ends;
 static rd_kafka_t *writer;
 
-static struct wp_tail_question question;
+static struct wp_topic_ends_question question;
 
 static int set_up(void **state)
 {
@@ -23,7 +23,7 @@ static int set_up(void **state)
 				sizeof(errstr));
 	writer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
 	assert_non_null(writer);
-	question = (struct wp_tail_question){
+	question = (struct wp_topic_ends_question){
 		.topics = { "events.a,events.b" },
 		.source = "",
 		.epoch = 1,
@@ -63,21 +63,21 @@ static void write_event(const char *topic, int32_t partition, unsigned epoch, un
 	write(topic, partition, position, NULL);
 }
 
-static void read_tail(int timeout_ms)
+static void read_topic_ends(int timeout_ms)
 {
 	CHECK_EQ(rd_kafka_flush(writer, 20000), RD_KAFKA_RESP_ERR_NO_ERROR);
-	wp_tail_read(&w.options, &question, timeout_ms, &tail);
+	wp_topic_ends_read(&w.options, &question, timeout_ms, &ends);
 }
 
 static void check_highest(const char *topic, int32_t partition, wp_lsn lsn)
 {
-	CHECK_TEXT(tail.error.text, "");
-	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
-	CHECK(tail.found);
-	CHECK_EQ(tail.highest.commit_lsn, lsn);
-	CHECK_TEXT(tail.topic, topic);
-	CHECK_EQ(tail.partition, partition);
-	CHECK_EQ(tail.unread_partitions, 0);
+	CHECK_TEXT(ends.error.text, "");
+	CHECK_EQ(ends.state, WP_TOPIC_ENDS_KNOWN);
+	CHECK(ends.found);
+	CHECK_EQ(ends.highest.commit_lsn, lsn);
+	CHECK_TEXT(ends.topic, topic);
+	CHECK_EQ(ends.partition, partition);
+	CHECK_EQ(ends.unread_partitions, 0);
 }
 
 static void the_highest_of_many_partitions_is_found(void **state)
@@ -89,28 +89,28 @@ static void the_highest_of_many_partitions_is_found(void **state)
 		write_event("events.a", p, 1, p == 84 ? 2000 : 1000 + (unsigned)p);
 	write_event("events.b", 2, 1, 999);
 	write_event("other.c", 0, 1, 99999);
-	read_tail(60000);
+	read_topic_ends(60000);
 	check_highest("events.a", 84, 2000);
-	CHECK_EQ(tail.partitions, 153);
+	CHECK_EQ(ends.partitions, 153);
 }
 
 static void empty_topics_hold_nothing(void **state)
 {
 	world_topic(&w, "events.a", 3);
-	read_tail(30000);
-	CHECK_TEXT(tail.error.text, "");
-	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
-	CHECK(!tail.found);
-	CHECK_EQ(tail.partitions, 3);
+	read_topic_ends(30000);
+	CHECK_TEXT(ends.error.text, "");
+	CHECK_EQ(ends.state, WP_TOPIC_ENDS_KNOWN);
+	CHECK(!ends.found);
+	CHECK_EQ(ends.partitions, 3);
 }
 
 static void no_topic_of_ours_is_known_too(void **state)
 {
 	world_topic(&w, "other", 3);
-	read_tail(30000);
-	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
-	CHECK(!tail.found);
-	CHECK_EQ(tail.partitions, 0);
+	read_topic_ends(30000);
+	CHECK_EQ(ends.state, WP_TOPIC_ENDS_KNOWN);
+	CHECK(!ends.found);
+	CHECK_EQ(ends.partitions, 0);
 }
 
 static void only_the_configured_epoch_counts(void **state)
@@ -119,7 +119,7 @@ static void only_the_configured_epoch_counts(void **state)
 	write_event("events.a", 0, 0, 5000);
 	write_event("events.a", 0, 1, 300);
 	write_event("events.a", 1, 2, 9000);
-	read_tail(30000);
+	read_topic_ends(30000);
 	check_highest("events.a", 0, 300);
 }
 
@@ -129,7 +129,7 @@ static void a_repetition_at_the_end_does_not_hide_what_is_higher(void **state)
 	for (unsigned lsn = 100; lsn <= 110; lsn++)
 		write_event("events.a", 0, 1, lsn);
 	write_event("events.a", 0, 1, 105);
-	read_tail(30000);
+	read_topic_ends(30000);
 	check_highest("events.a", 0, 110);
 }
 
@@ -139,7 +139,7 @@ static void behind_many_records_without_the_header_it_is_found(void **state)
 	write_event("events.a", 0, 1, 700);
 	for (int i = 0; i < 1000; i++)
 		write("events.a", 0, i % 2 == 0 ? NULL : "not a position", NULL);
-	read_tail(30000);
+	read_topic_ends(30000);
 	check_highest("events.a", 0, 700);
 }
 
@@ -149,11 +149,11 @@ static void too_many_records_without_the_header_are_said(void **state)
 	write_event("events.a", 0, 1, 700);
 	for (int i = 0; i < 4096; i++)
 		write("events.a", 0, NULL, NULL);
-	read_tail(60000);
-	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
-	CHECK_EQ(tail.unread_partitions, 1);
-	CHECK_HAS(tail.error.text, "1 of 1 partitions");
-	CHECK_HAS(tail.error.text, "topic events.a, partition 0: no event with walpost-position");
+	read_topic_ends(60000);
+	CHECK_EQ(ends.state, WP_TOPIC_ENDS_KNOWN);
+	CHECK_EQ(ends.unread_partitions, 1);
+	CHECK_HAS(ends.error.text, "1 of 1 partitions");
+	CHECK_HAS(ends.error.text, "topic events.a, partition 0: no event with walpost-position");
 }
 
 static void another_source_does_not_count(void **state)
@@ -163,7 +163,7 @@ static void another_source_does_not_count(void **state)
 	write("events.a", 0, "0001-00000001-0000000000000100-00000000", "mine");
 	write("events.a", 0, "0001-00000001-0000000000000900-00000000", "theirs");
 	write("events.a", 0, "0001-00000001-0000000000000800-00000000", NULL);
-	read_tail(30000);
+	read_topic_ends(30000);
 	check_highest("events.a", 0, 0x100);
 }
 
@@ -171,10 +171,10 @@ static void nobody_there_is_unreachable_within_the_time(void **state)
 {
 	world_down(&w);
 	int64_t before = world_clock_ms();
-	wp_tail_read(&w.options, &question, 1500, &tail);
+	wp_topic_ends_read(&w.options, &question, 1500, &ends);
 	CHECK_IN_TIME(world_clock_ms() - before, 10000);
-	CHECK_EQ(tail.state, WP_TAIL_UNREACHABLE);
-	CHECK_HAS(tail.error.text, "no Kafka broker answers");
+	CHECK_EQ(ends.state, WP_TOPIC_ENDS_UNREACHABLE);
+	CHECK_HAS(ends.error.text, "no Kafka broker answers");
 }
 
 static void a_topic_that_may_not_be_seen_is_said_and_the_others_count(void **state)
@@ -186,12 +186,12 @@ static void a_topic_that_may_not_be_seen_is_said_and_the_others_count(void **sta
 	CHECK_EQ(rd_kafka_flush(writer, 20000), RD_KAFKA_RESP_ERR_NO_ERROR);
 	rd_kafka_mock_topic_set_error(w.cluster, "events.b",
 				      RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
-	wp_tail_read(&w.options, &question, 30000, &tail);
-	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
-	CHECK(tail.unread_partitions > 0);
-	CHECK_HAS(tail.error.text, "events.b");
-	CHECK_HAS(tail.error.text, "uthorization failed");
-	CHECK_EQ(tail.highest.commit_lsn, 400);
+	wp_topic_ends_read(&w.options, &question, 30000, &ends);
+	CHECK_EQ(ends.state, WP_TOPIC_ENDS_KNOWN);
+	CHECK(ends.unread_partitions > 0);
+	CHECK_HAS(ends.error.text, "events.b");
+	CHECK_HAS(ends.error.text, "uthorization failed");
+	CHECK_EQ(ends.highest.commit_lsn, 400);
 }
 
 static void a_topic_that_may_not_be_read_is_said(void **state)
@@ -203,12 +203,12 @@ static void a_topic_that_may_not_be_read_is_said(void **state)
 					  RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
 					  RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
 					  RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
-	wp_tail_read(&w.options, &question, 30000, &tail);
-	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
-	CHECK(!tail.found);
-	CHECK_EQ(tail.unread_partitions, 1);
-	CHECK_HAS(tail.error.text, "topic events.a, partition 0: ");
-	CHECK_HAS(tail.error.text, "uthorization failed");
+	wp_topic_ends_read(&w.options, &question, 30000, &ends);
+	CHECK_EQ(ends.state, WP_TOPIC_ENDS_KNOWN);
+	CHECK(!ends.found);
+	CHECK_EQ(ends.unread_partitions, 1);
+	CHECK_HAS(ends.error.text, "topic events.a, partition 0: ");
+	CHECK_HAS(ends.error.text, "uthorization failed");
 }
 
 static void a_producers_properties_do_not_disturb(void **state)
@@ -218,7 +218,7 @@ static void a_producers_properties_do_not_disturb(void **state)
 	world_property(&w, "client.id", "mine");
 	world_topic(&w, "events.a", 1);
 	write_event("events.a", 0, 1, 400);
-	read_tail(30000);
+	read_topic_ends(30000);
 	check_highest("events.a", 0, 400);
 }
 
@@ -228,10 +228,10 @@ static void the_sink_answers_in_its_view(void **state)
 	write_event("events.a", 1, 1, 400);
 	CHECK_EQ(rd_kafka_flush(writer, 20000), RD_KAFKA_RESP_ERR_NO_ERROR);
 	world_open(&w);
-	w.sink->ops->ask_tail(w.sink, &question);
-	CHECK_EQ(world_view(&w)->tail.state, WP_TAIL_ASKING);
-	WORLD_UNTIL(&w, world_view(&w)->tail.state != WP_TAIL_ASKING);
-	tail = world_view(&w)->tail;
+	w.sink->ops->ask_topic_ends(w.sink, &question);
+	CHECK_EQ(world_view(&w)->topic_ends.state, WP_TOPIC_ENDS_ASKING);
+	WORLD_UNTIL(&w, world_view(&w)->topic_ends.state != WP_TOPIC_ENDS_ASKING);
+	ends = world_view(&w)->topic_ends;
 	check_highest("events.a", 1, 400);
 }
 
@@ -247,10 +247,10 @@ static void what_was_asked_is_not_looked_at_again(void **state)
 	CHECK_EQ(rd_kafka_flush(writer, 20000), RD_KAFKA_RESP_ERR_NO_ERROR);
 	world_open(&w);
 	question.source = source;
-	w.sink->ops->ask_tail(w.sink, &question);
+	w.sink->ops->ask_topic_ends(w.sink, &question);
 	memset(source, 'x', sizeof(source) - 1);
-	WORLD_UNTIL(&w, world_view(&w)->tail.state != WP_TAIL_ASKING);
-	tail = world_view(&w)->tail;
+	WORLD_UNTIL(&w, world_view(&w)->topic_ends.state != WP_TOPIC_ENDS_ASKING);
+	ends = world_view(&w)->topic_ends;
 	check_highest("events.a", 0, 0x500);
 }
 
