@@ -429,7 +429,7 @@ static void judge_server(struct judge *j)
 	judge_idle_timeout(j);
 }
 
-static void read_keeping(const struct judge *j, struct wp_health *ret)
+static void read_keeping(const struct judge *j, struct wp_slot_state *ret)
 {
 	static const char *const names[] = {
 		[WP_KEEPING_RESERVED] = "reserved",
@@ -493,7 +493,7 @@ static void begin(struct judge *j)
 	p->reissue_ready = false;
 	p->slot_exists = !answer_null(j, A_SLOT_TYPE);
 	p->slot_active = !answer_null(j, A_SLOT_ACTIVE_PID);
-	p->health = (struct wp_health){ .answers = 0 };
+	p->slot_state = (struct wp_slot_state){ .answers = 0 };
 }
 
 /* Of one table of many: it may be about to be made, or be wrong by itself, and must not stop the others. */
@@ -579,7 +579,7 @@ static void note_loss(struct judge *j)
 	for (size_t i = 0; i < p->findings.count && !j->in_recovery; i++) {
 		if (!loses_events(&p->findings.items[i]))
 			continue;
-		wp_finding_say(&p->findings.items[i], p->health.loss.text, LOSS_SIZE);
+		wp_finding_say(&p->findings.items[i], p->slot_state.loss.text, LOSS_SIZE);
 		return;
 	}
 }
@@ -602,7 +602,7 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 	};
 	begin(&j);
 	j.in_recovery = answer_yes(&j, A_IN_RECOVERY);
-	read_keeping(&j, &ret->health);
+	read_keeping(&j, &ret->slot_state);
 	wp_judge_begin(&j);
 	judge_server(&j);
 	enum wp_rc rc = judge_tables(&j, error);

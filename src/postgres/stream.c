@@ -469,7 +469,7 @@ static void stream_start(struct wp_source *source, wp_lsn at, enum wp_transfer t
 	s->transfer = transfer;
 	s->begun = s->view.facts;
 	s->told = 0; /* the row is written before it is known who gets the slot */
-	s->view.health = (struct wp_health){ 0 };
+	s->view.slot_state = (struct wp_slot_state){ 0 };
 	/* Until our walsender has written it: before it has the slot, another may write as well. */
 	s->view.unclaimed = s->view.facts.slot_checkpoint_writable;
 	s->view.claimed = 0;
@@ -543,9 +543,9 @@ static void stream_probe(struct wp_source *source)
 static void on_watched(void *arg)
 {
 	struct stream *s = arg;
-	s->view.health = *wp_watch_health(s->watch);
+	s->view.slot_state = *wp_watch_slot_state(s->watch);
 	if (!s->reads_reissue && s->view.reissue_from == 0 && adds_reissue(s))
-		s->view.reissue_from = s->view.health.reissue_lsn;
+		s->view.reissue_from = s->view.slot_state.reissue_lsn;
 	wake_relay(s);
 }
 
@@ -603,7 +603,7 @@ static void stream_watch(struct wp_source *source)
 	if (!watch_of(s))
 		return;
 	wp_watch_ask(s->watch);
-	s->view.health.asking = wp_watch_health(s->watch)->asking;
+	s->view.slot_state.asking = wp_watch_slot_state(s->watch)->asking;
 }
 
 static void stream_write_down(struct wp_source *source, wp_lsn confirmed, const char *topics)
@@ -637,7 +637,7 @@ static void stream_close(struct wp_source *source)
 	drop_connection(s);
 	wp_partitions_release(&s->view.partitions);
 	s->view.partitions_asked = WP_ASKED_NOTHING;
-	s->view.health = (struct wp_health){ 0 };
+	s->view.slot_state = (struct wp_slot_state){ 0 };
 	enter(s, WP_SOURCE_CLOSED);
 }
 

@@ -321,7 +321,7 @@ static void fail_preflight(struct wp_stream_facts *f, const struct wp_finding *f
 {
 	struct wp_source_failure failure = {
 		.reaction = finding->reaction,
-		.slot_lost = p->health.keeping == WP_KEEPING_LOST,
+		.slot_lost = p->slot_state.keeping == WP_KEEPING_LOST,
 		.slot_checkpoint_writable = p->slot_checkpoint_ready,
 	};
 	if (failure.reaction == WP_REACT_NONE)

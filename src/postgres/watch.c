@@ -15,7 +15,7 @@
 #define SQL_SIZE_MAX (1024 * 1024)
 #define SLOW_S 0.1
 #define LIFE_S 10.
-#define PATIENCE_S 1. /* of the partitions, for the answer about health */
+#define PATIENCE_S 1. /* of the partitions, for the answer about the slot */
 
 enum {
 	ANSWER_S = 15,
@@ -27,7 +27,7 @@ enum {
 struct wp_watch {
 	struct ev_loop *loop; /* borrowed */
 	struct wp_watch_setup setup;
-	struct wp_health health;
+	struct wp_slot_state slot_state;
 	struct wp_connection *connection; /* NULL: none */
 	struct wp_query *query;		  /* NULL: none under way */
 	ev_timer limit;			  /* of the query */
@@ -40,7 +40,7 @@ struct wp_watch {
 	bool warned;
 	struct wp_buffer note; /* SQL that waits; empty: none */
 	bool asking_partitions;
-	bool asks_health; /* the query under way does */
+	bool asks_slot_state; /* the query under way does */
 };
 
 static PGconn *pg_of(const struct wp_watch *w)
@@ -53,7 +53,7 @@ static void drop_query(struct wp_watch *w)
 	ev_timer_stop(w->loop, &w->limit);
 	wp_query_free(w->query);
 	w->query = NULL;
-	w->asks_health = false;
+	w->asks_slot_state = false;
 }
 
 static void drop(struct wp_watch *w)
@@ -65,7 +65,7 @@ static void drop(struct wp_watch *w)
 
 static void tell(struct wp_watch *w)
 {
-	w->health.asking = false;
+	w->slot_state.asking = false;
 	w->setup.done(w->setup.arg);
 }
 
@@ -82,7 +82,7 @@ static void note_failure(struct wp_watch *w, const char *error)
 	int64_t wait_ms = wp_backoff_next(&w->backoff, wp_random_next(&w->random));
 	w->not_before = ev_now(w->loop) + (double)wait_ms / 1000.;
 	w->failures++;
-	w->health.unanswered = true;
+	w->slot_state.unanswered = true;
 	wp_log(WP_LOG_DEBUG, "watch_failed", WP_TEXT("reason", error), WP_INT("retry_ms", wait_ms));
 	if (w->failures >= FAILURES_TO_WARN && !w->warned) {
 		w->warned = true;
@@ -106,7 +106,7 @@ static void succeeded(struct wp_watch *w)
 	wp_backoff_reset(&w->backoff);
 	w->failures = 0;
 	if (w->warned)
-		wp_log(WP_LOG_INFO, "watch_available", WP_INT("answers", w->health.answers));
+		wp_log(WP_LOG_INFO, "watch_available", WP_INT("answers", w->slot_state.answers));
 	w->warned = false;
 }
 
@@ -114,7 +114,7 @@ static void begin(struct wp_watch *w);
 static void next(struct wp_watch *w);
 
 /* It looks at tables, and waits for who has one of them locked; the partitions' does not. */
-static void health_failed(struct wp_watch *w, const char *error)
+static void slot_state_failed(struct wp_watch *w, const char *error)
 {
 	note_failure(w, error);
 	tell(w);
@@ -127,7 +127,7 @@ static void go_on(struct wp_watch *w, bool slow)
 {
 	if (slow || ev_now(w->loop) - w->born > LIFE_S)
 		drop(w);
-	if (w->asking_partitions || w->note.size > 0 || w->health.asking)
+	if (w->asking_partitions || w->note.size > 0 || w->slot_state.asking)
 		begin(w);
 }
 
@@ -150,9 +150,9 @@ static void judge(struct wp_watch *w, const PGresult *result)
 	if (p)
 		rc = wp_preflight_judge(pg_of(w), result, w->setup.options, w->setup.wanted, p,
 					&error);
-	uint64_t answers = w->health.answers + 1;
+	uint64_t answers = w->slot_state.answers + 1;
 	if (rc == WP_OK)
-		w->health = p->health;
+		w->slot_state = p->slot_state;
 	if (p)
 		wp_findings_release(&p->findings);
 	free(p);
@@ -160,7 +160,7 @@ static void judge(struct wp_watch *w, const PGresult *result)
 		failed(w, rc == WP_NOMEM ? "out of memory" : error.text);
 		return;
 	}
-	w->health.answers = answers;
+	w->slot_state.answers = answers;
 	succeeded(w);
 	tell(w);
 	/* After a slow answer the next question is far. */
@@ -174,7 +174,7 @@ static void on_answer(void *arg, const PGresult *result, const struct wp_source_
 	if (is_answer(w, failure))
 		judge(w, result);
 	else
-		health_failed(w, failure->error.text);
+		slot_state_failed(w, failure->error.text);
 }
 
 static void on_partitions(void *arg, const PGresult *result,
@@ -213,10 +213,10 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	(void)loop, (void)events; /* one timer, always for its end */
 	struct wp_watch *w = timer->data;
-	bool was_health = w->asks_health;
+	bool was_slot_state = w->asks_slot_state;
 	drop(w);
-	if (was_health)
-		health_failed(w, "the server did not answer in time");
+	if (was_slot_state)
+		slot_state_failed(w, "the server did not answer in time");
 	else
 		failed(w, "the server did not answer in time");
 }
@@ -254,7 +254,7 @@ static void ask(struct wp_watch *w)
 		send(w, (const char *)sql.data, on_answer);
 	else
 		failed(w, "the query cannot be built");
-	w->asks_health = w->query != NULL;
+	w->asks_slot_state = w->query != NULL;
 	wp_buffer_release(&sql);
 }
 
@@ -286,7 +286,7 @@ static void next(struct wp_watch *w)
 		wp_buffer_init(&w->note, SQL_SIZE_MAX);
 		send(w, (const char *)note.data, on_written);
 		wp_buffer_release(&note);
-	} else if (w->health.asking) {
+	} else if (w->slot_state.asking) {
 		ask(w);
 	}
 }
@@ -326,16 +326,16 @@ static void begin(struct wp_watch *w)
 
 void wp_watch_ask(struct wp_watch *w)
 {
-	if (w->health.asking || ev_now(w->loop) < w->not_before)
+	if (w->slot_state.asking || ev_now(w->loop) < w->not_before)
 		return;
-	w->health.asking = true;
+	w->slot_state.asking = true;
 	begin(w);
 }
 
 void wp_watch_ask_partitions(struct wp_watch *w)
 {
 	w->asking_partitions = true;
-	if (w->asks_health) {
+	if (w->asks_slot_state) {
 		ev_now_update(w->loop);
 		limit(w, PATIENCE_S);
 	}
@@ -353,9 +353,9 @@ void wp_watch_write_down(struct wp_watch *w, const struct wp_slot_checkpoint_row
 	begin(w);
 }
 
-const struct wp_health *wp_watch_health(const struct wp_watch *w)
+const struct wp_slot_state *wp_watch_slot_state(const struct wp_watch *w)
 {
-	return &w->health;
+	return &w->slot_state;
 }
 
 struct wp_watch *wp_watch_new(struct ev_loop *loop, const struct wp_watch_setup *setup)

@@ -32,9 +32,9 @@ void wp_drain_begin(struct wp_drain *d, enum wp_drain_begins where)
 }
 
 /* Among numbers with a space between each two. */
-static bool waits(const struct wp_health *health, const char *number)
+static bool waits(const struct wp_slot_state *slot, const char *number)
 {
-	const char *at = health->drains;
+	const char *at = slot->drains;
 	size_t size = strlen(number);
 
 	while (*at != '\0') {
@@ -50,22 +50,22 @@ static bool waits(const struct wp_health *health, const char *number)
  * A question that is under way may have been answered before the drain began, so that only the
  * next one counts.
  */
-enum wp_drain_step wp_drain_step(struct wp_drain *d, bool rests, const struct wp_health *health)
+enum wp_drain_step wp_drain_step(struct wp_drain *d, bool rests, const struct wp_slot_state *slot)
 {
 	if (d->state != WP_DRAIN_HELD)
 		return WP_DRAIN_WAITS;
-	if ((!rests && !wp_fault(WP_FAULT_DRAIN_HASTY)) || health->asking)
+	if ((!rests && !wp_fault(WP_FAULT_DRAIN_HASTY)) || slot->asking)
 		return WP_DRAIN_WAITS;
 	if (!d->asked) {
 		d->asked = true;
-		d->answers = health->answers;
+		d->answers = slot->answers;
 		return WP_DRAIN_ASK;
 	}
-	bool is_answered = health->answers != d->answers;
+	bool is_answered = slot->answers != d->answers;
 	/* Perhaps nothing more may be confirmed: the next answer tells. */
-	if (is_answered && health->loss.text[0] != '\0')
+	if (is_answered && slot->loss.text[0] != '\0')
 		return WP_DRAIN_WAITS;
-	if ((is_answered && waits(health, d->number)) || wp_fault(WP_FAULT_DRAIN_UNASKED)) {
+	if ((is_answered && waits(slot, d->number)) || wp_fault(WP_FAULT_DRAIN_UNASKED)) {
 		d->state = WP_DRAIN_STOPS;
 		return WP_DRAIN_STOP;
 	}

@@ -27,7 +27,7 @@ struct wp_drain {
 	char number[16]; /* of the drain */
 	wp_lsn lsn;	 /* the end of the transaction with the mark */
 	bool asked;
-	uint64_t answers; /* of the health, as it was asked */
+	uint64_t answers; /* of the slot's state, as it was asked */
 };
 
 /* A mark was read. */
@@ -46,6 +46,6 @@ enum wp_drain_step {
 	WP_DRAIN_UNANSWERED, /* nobody said: goes on */
 };
 /* While HELD. `rests`: all that was read is confirmed. */
-enum wp_drain_step wp_drain_step(struct wp_drain *d, bool rests, const struct wp_health *health);
+enum wp_drain_step wp_drain_step(struct wp_drain *d, bool rests, const struct wp_slot_state *slot);
 
 #endif

@@ -23,7 +23,7 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 	wp_retry_init(&r->retry, setup->seed);
 	wp_partition_question_init(&r->question);
 	wp_sink_watch_init(&r->sink);
-	wp_slot_health_init(&r->health);
+	wp_slot_watch_init(&r->slot_watch);
 	wp_delivery_init(&r->delivery);
 	wp_feedback_init(&r->feedback, options->feedback_interval_ms);
 	rc = wp_ledger_init(&r->ledger, options->in_flight_events, options->in_flight_bytes);
@@ -258,7 +258,7 @@ static int64_t due(const struct wp_relay *r)
 		at_ms = wp_sooner(at_ms, wp_feedback_due(&r->feedback, wp_relay_flush(r)));
 		at_ms = wp_sooner(at_ms,
 				  wp_shutdown_probe_due(&r->probe, state, wp_relay_source(r)));
-		at_ms = wp_sooner(at_ms, wp_relay_health_due(r));
+		at_ms = wp_sooner(at_ms, wp_relay_slot_due(r));
 	}
 	return wp_sooner(at_ms,
 			 wp_stop_due(&r->stop, state, r->setup.options->shutdown_timeout_ms));
@@ -286,7 +286,7 @@ enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 		more = wp_relay_take_frames(r, written_before, now) || more;
 	if (has_stream(r)) {
 		probe(r, now);
-		wp_relay_watch_health(r, now);
+		wp_relay_watch_slot(r, now);
 		if (has_stream(r))
 			give_feedback(r, now);
 		wp_relay_renew(r, now);
@@ -347,7 +347,7 @@ static struct wp_relay_oldest oldest(const struct wp_relay *r)
  */
 static struct wp_relay_slot slot(const struct wp_relay *r)
 {
-	const struct wp_health *h = &wp_relay_source(r)->health;
+	const struct wp_slot_state *slot = &wp_relay_source(r)->slot_state;
 
 	if (r->stop.slot_lost)
 		return (struct wp_relay_slot){
@@ -356,16 +356,17 @@ static struct wp_relay_slot slot(const struct wp_relay *r)
 			.retained = -1,
 			.seconds = INT64_MAX,
 		};
-	if (h->answers == 0 || !(r->machine.state == WP_STREAMING || r->machine.state == WP_PAUSED))
+	if (slot->answers == 0 ||
+	    !(r->machine.state == WP_STREAMING || r->machine.state == WP_PAUSED))
 		return (struct wp_relay_slot){ 0 };
 	return (struct wp_relay_slot){
 		.known = true,
-		.keeping = h->keeping,
-		.retained = h->retained,
-		.limited = h->limited,
-		.safe_size = h->safe_size,
-		.seconds = h->limited ? r->health.estimate.seconds : INT64_MAX,
-		.suspect = r->health.suspect,
+		.keeping = slot->keeping,
+		.retained = slot->retained,
+		.limited = slot->limited,
+		.safe_size = slot->safe_size,
+		.seconds = slot->limited ? r->slot_watch.estimate.seconds : INT64_MAX,
+		.suspect = r->slot_watch.suspect,
 	};
 }
 
@@ -416,8 +417,8 @@ void wp_relay_take_snapshot(const struct wp_relay *r, struct wp_relay_snapshot *
 		.waiting_ms = r->topic.on ? r->topic.since_ms : INT64_MIN,
 		.waiting_subject = r->pending.schema.on ? r->pending.schema.topic : NULL,
 		.holder = r->machine.state == WP_STANDBY ? holder(r) : "",
-		.withheld = r->health.withheld && r->delivery.stalled != NULL
-				    ? wp_relay_source(r)->health.withheld
+		.withheld = r->slot_watch.withheld && r->delivery.stalled != NULL
+				    ? wp_relay_source(r)->slot_state.withheld
 				    : "",
 		.foreign = r->machine.state == WP_STANDBY && r->identity.foreign.client[0] != '\0',
 		.cleanup = r->setup.cleanup != NULL ? r->setup.cleanup->ops->view(r->setup.cleanup)

@@ -33,7 +33,7 @@ bool wp_relay_reads(const struct wp_relay *r)
 
 wp_lsn wp_relay_flush(const struct wp_relay *r)
 {
-	if (r->health.suspect && !wp_fault(WP_FAULT_CONFIRM_WHEN_BROKEN))
+	if (r->slot_watch.suspect && !wp_fault(WP_FAULT_CONFIRM_WHEN_BROKEN))
 		return r->feedback.sent_flush;
 	if (r->slot_checkpoint.held_ms != 0)
 		return r->feedback.sent_flush;
@@ -144,7 +144,7 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 	wp_slot_identity_streams(&r->identity, &v->facts);
 	wp_shutdown_probe_begin(&r->probe, now.ms);
 	wp_feedback_begin(&r->feedback, now.ms, v->facts.wal_sender_timeout_ms, confirmed_lsn);
-	wp_slot_health_begin(&r->health, v->facts.server_lsn, now.ms);
+	wp_slot_watch_begin(&r->slot_watch, v->facts.server_lsn, now.ms);
 	wp_slot_checkpoint_schedule_begin(&r->slot_checkpoint, v->unclaimed, confirmed_lsn,
 					  r->delivery.confirmed, now.ms);
 	wp_delivery_begin(&r->delivery, &r->ledger, now.ms);

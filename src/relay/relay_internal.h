@@ -2,12 +2,12 @@
  * What the files of the relay share: its modules side by side, each with its own state, and the
  * few things that any of the files may do. Calls go one way:
  *
- *   relay.c -> relay_source.c, relay_sink.c, relay_parking.c, relay_cleanup.c, relay_health.c
+ *   relay.c -> relay_source.c, relay_sink.c, relay_parking.c, relay_cleanup.c, relay_slot.c
  *           -> relay_behind.c, relay_reload.c
  *           -> relay_actions.c -> the modules, which call none of these
  *
  * relay.c is life and time; relay_source.c and relay_sink.c are the relay's answers to what comes
- * from either side, relay_health.c to what is seen beside the stream.
+ * from either side, relay_slot.c to what is seen beside the stream.
  */
 #ifndef WALPOST_SRC_RELAY_RELAY_INTERNAL_H
 #define WALPOST_SRC_RELAY_RELAY_INTERNAL_H
@@ -23,7 +23,7 @@
 #include "row_warnings.h"
 #include "shutdown_probe.h"
 #include "sink_watch.h"
-#include "slot_health.h"
+#include "slot_watch.h"
 #include "slot_identity.h"
 #include "standstill.h"
 #include "stop.h"
@@ -68,7 +68,7 @@ struct wp_relay {
 	struct wp_slot_identity identity;
 	struct wp_behind_check behind;
 	struct wp_shutdown_probe probe;
-	struct wp_slot_health health;
+	struct wp_slot_watch slot_watch;
 	struct wp_slot_checkpoint_schedule slot_checkpoint;
 	struct wp_partition_question question;
 	struct wp_stream_renewal renewal;
@@ -182,10 +182,10 @@ bool wp_relay_parked_report(struct wp_relay *r, const struct wp_report *report);
 /* Old rows are looked for while it streams, and removed once all that was committed before is confirmed. */
 void wp_relay_clean(struct wp_relay *r);
 
-/* -- relay_health.c ------------------------------------------------------------- */
+/* -- relay_slot.c ------------------------------------------------------------- */
 
-void wp_relay_watch_health(struct wp_relay *r, struct wp_now now);
-int64_t wp_relay_health_due(const struct wp_relay *r);
+void wp_relay_watch_slot(struct wp_relay *r, struct wp_now now);
+int64_t wp_relay_slot_due(const struct wp_relay *r);
 /* At the mark of a drain: is it wanted still? Then the relay stops. */
 void wp_relay_drain(struct wp_relay *r, struct wp_now now);
 

@@ -560,14 +560,14 @@ void wp_relay_try_again(struct wp_relay *r, struct wp_now now)
 static bool may_renew(const struct wp_relay *r)
 {
 	return r->machine.state == WP_STREAMING && wp_relay_is_streaming(r) && !r->stop.asked &&
-	       !r->health.suspect && wp_span_is_null(r->pending.frame) &&
+	       !r->slot_watch.suspect && wp_span_is_null(r->pending.frame) &&
 	       !wp_pipeline_in_transaction(r->pipeline) && r->ledger.in_flight == 0 &&
 	       wp_ledger_confirmed_lsn(&r->ledger) == wp_ledger_received_lsn(&r->ledger);
 }
 
 int64_t wp_relay_renew_due(const struct wp_relay *r)
 {
-	int64_t due = wp_stream_renewal_due(&r->renewal, wp_relay_source(r)->health.retained);
+	int64_t due = wp_stream_renewal_due(&r->renewal, wp_relay_source(r)->slot_state.retained);
 
 	return due != INT64_MAX && may_renew(r) ? due : INT64_MAX;
 }

@@ -37,7 +37,7 @@ static bool is_wanted(const struct wp_shutdown_probe *p, enum wp_state state,
 		return false;
 	bool deaf = now_ms - p->quiet_ms >= AFTER_MS;
 	/* Asked beside the stream it was silent, which a stopping server is from its first moment. */
-	bool silent = v->health.unanswered && behind;
+	bool silent = v->slot_state.unanswered && behind;
 
 	return state != WP_DRAINING && (deaf || silent) && now_ms - p->asked_ms >= EVERY_MS;
 }

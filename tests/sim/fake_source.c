@@ -221,7 +221,7 @@ static void op_close(struct wp_source *base)
 	deliver_status(s);
 	drop_link(s);
 	s->writes = false;
-	s->view.health = (struct wp_health){ 0 };
+	s->view.slot_state = (struct wp_slot_state){ 0 };
 	s->view.state = WP_SOURCE_CLOSED;
 }
 
@@ -248,8 +248,8 @@ static void op_watch(struct wp_source *base)
 {
 	struct fake_source *s = self(base);
 
-	assert(s->view.state == WP_SOURCE_STREAMING && !s->view.health.asking);
-	s->view.health.asking = true;
+	assert(s->view.state == WP_SOURCE_STREAMING && !s->view.slot_state.asking);
+	s->view.slot_state.asking = true;
 	s->watch_ms = s->world->now_ms + 15;
 }
 
@@ -402,7 +402,7 @@ static void finish_start(struct fake_source *s)
 	}
 	server_accept_move(s->world, s->owner, &s->view.facts);
 	s->told = server->confirmed;
-	s->view.health = (struct wp_health){ 0 };
+	s->view.slot_state = (struct wp_slot_state){ 0 };
 	server_start_stream(s->world, s->link, s->start_at);
 	s->reading = true;
 	s->view.state = WP_SOURCE_STREAMING;
@@ -469,24 +469,24 @@ static void finish_watch(struct fake_source *s)
 {
 	const struct server *server = &s->world->server;
 	const struct link *l = link_of(s);
-	struct wp_health *h = &s->view.health;
+	struct wp_slot_state *slot = &s->view.slot_state;
 
-	h->asking = false;
+	slot->asking = false;
 	s->world->wake[s->relay] = true;
-	h->unanswered = server->state != SERVER_UP || l == NULL || l->cut;
-	if (h->unanswered)
+	slot->unanswered = server->state != SERVER_UP || l == NULL || l->cut;
+	if (slot->unanswered)
 		return;
-	h->answers++;
-	h->server_lsn = server->wal;
-	h->keeping = WP_KEEPING_RESERVED;
-	h->loss = (struct wp_error){ .text = "" };
+	slot->answers++;
+	slot->server_lsn = server->wal;
+	slot->keeping = WP_KEEPING_RESERVED;
+	slot->loss = (struct wp_error){ .text = "" };
 	s->drain = server->drain;
-	h->drains[0] = '\0';
+	slot->drains[0] = '\0';
 	if (s->drain != 0)
-		snprintf(h->drains, sizeof(h->drains), "9%u %u", (unsigned)s->drain,
+		snprintf(slot->drains, sizeof(slot->drains), "9%u %u", (unsigned)s->drain,
 			 (unsigned)s->drain);
 	if (server->broken)
-		(void)wp_error_set(&h->loss, WP_OK, "the publication is broken");
+		(void)wp_error_set(&slot->loss, WP_OK, "the publication is broken");
 }
 
 void fake_source_tick(struct fake_source *s)
@@ -494,7 +494,7 @@ void fake_source_tick(struct fake_source *s)
 	struct world *w = s->world;
 	const struct link *l = link_of(s);
 
-	if (s->view.health.asking && w->now_ms >= s->watch_ms)
+	if (s->view.slot_state.asking && w->now_ms >= s->watch_ms)
 		finish_watch(s);
 	if (s->writes && w->now_ms >= s->writes_ms)
 		finish_write_down(s);

@@ -582,25 +582,25 @@ static void what_is_seen_beside_the_stream_is_told(struct source_driver *d)
 	struct seen seen = { 0 };
 	connect(d);
 	start(d, WP_SLOT_CHECKPOINT_WRITE);
-	CHECK_EQ(view(d)->health.answers, 0);
+	CHECK_EQ(view(d)->slot_state.answers, 0);
 	for (uint64_t wanted = 1; wanted <= 2; wanted++) {
 		d->source->ops->watch(d->source);
-		for (int i = 0; i < SOURCE_CONTRACT_PUMPS_MAX && view(d)->health.asking; i++)
+		for (int i = 0; i < SOURCE_CONTRACT_PUMPS_MAX && view(d)->slot_state.asking; i++)
 			pump(d);
-		CHECK_EQ(view(d)->health.answers, wanted);
-		CHECK_EQ(view(d)->health.keeping, WP_KEEPING_RESERVED);
-		CHECK_TEXT(view(d)->health.loss.text, "");
-		CHECK(view(d)->health.server_lsn >= view(d)->facts.slot_confirmed);
+		CHECK_EQ(view(d)->slot_state.answers, wanted);
+		CHECK_EQ(view(d)->slot_state.keeping, WP_KEEPING_RESERVED);
+		CHECK_TEXT(view(d)->slot_state.loss.text, "");
+		CHECK(view(d)->slot_state.server_lsn >= view(d)->facts.slot_confirmed);
 	}
 	d->commit(d->arg, 1);
 	take_inserts(d, &seen, 1);
 	d->source->ops->write_down(d->source, seen.end, "a");
 	d->source->ops->watch(d->source); /* behind it, on the same connection */
-	for (int i = 0; i < SOURCE_CONTRACT_PUMPS_MAX && view(d)->health.answers < 3; i++)
+	for (int i = 0; i < SOURCE_CONTRACT_PUMPS_MAX && view(d)->slot_state.answers < 3; i++)
 		pump(d);
-	CHECK_EQ(view(d)->health.answers, 3);
+	CHECK_EQ(view(d)->slot_state.answers, 3);
 	d->source->ops->close(d->source);
-	CHECK_EQ(view(d)->health.answers, 0);
+	CHECK_EQ(view(d)->slot_state.answers, 0);
 	connect_again(d);
 	CHECK_EQ(view(d)->facts.slot_checkpoint_confirmed, seen.end);
 	CHECK(!view(d)->facts.slot_checkpoint_stopped);
@@ -615,7 +615,7 @@ static void what_is_written_down_needs_no_question_before(struct source_driver *
 	take_inserts(d, &seen, 1);
 	d->source->ops->write_down(d->source, seen.end, "a");
 	d->source->ops->watch(d->source);
-	for (int i = 0; i < SOURCE_CONTRACT_PUMPS_MAX && view(d)->health.answers < 1; i++)
+	for (int i = 0; i < SOURCE_CONTRACT_PUMPS_MAX && view(d)->slot_state.answers < 1; i++)
 		pump(d);
 	d->source->ops->close(d->source);
 	connect_again(d);

@@ -26,8 +26,8 @@ struct wp_preflight {
 	bool reissue_ready; /* walpost.reissue, its functions and its publication are there */
 	bool slot_checkpoint_ready; /* there, with all columns, and may be written */
 	bool slot_exists;
-	bool slot_active;	 /* by any process, this connection's included */
-	struct wp_health health; /* the same as a running stream wants to know it */
+	bool slot_active;		 /* by any process, this connection's included */
+	struct wp_slot_state slot_state; /* the same as a running stream wants to know it */
 };
 
 /*

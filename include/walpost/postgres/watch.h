@@ -39,13 +39,13 @@ struct wp_watch;
 struct wp_watch *wp_watch_new(struct ev_loop *loop, const struct wp_watch_setup *setup);
 /* At once. NULL is fine. */
 void wp_watch_free(struct wp_watch *w);
-/* Asks for health, unless that is under way or has failed too lately. */
+/* Asks for the state of the slot, unless that is under way or has failed too lately. */
 void wp_watch_ask(struct wp_watch *w);
 /* Asks for the partitions, before all else; `partitions` is called once. */
 void wp_watch_ask_partitions(struct wp_watch *w);
 /* Writes the row (wp_slot_checkpoint_note_sql) when it can; of several that wait the newest. */
 void wp_watch_write_down(struct wp_watch *w, const struct wp_slot_checkpoint_row *row,
 			 const char *walsender, wp_lsn confirmed);
-const struct wp_health *wp_watch_health(const struct wp_watch *w);
+const struct wp_slot_state *wp_watch_slot_state(const struct wp_watch *w);
 
 #endif

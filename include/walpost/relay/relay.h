@@ -119,7 +119,7 @@ struct wp_relay_snapshot {
 	const char *waiting_subject; /* whose schema id is awaited; NULL: none */
 	const char *holder;	     /* in standby, who has the slot; "": not known */
 	bool foreign;		     /* that is no relay: nobody delivers */
-	const char *withheld;	     /* as in wp_health, while that is why it is stalled; "" */
+	const char *withheld;	     /* as in wp_slot_state, while that is why it is stalled; "" */
 	struct wp_parking_figures parking;
 	const struct wp_cleanup_view *cleanup; /* NULL: rows stay */
 	const char *halt_event;		       /* NULL: nothing made it stop */

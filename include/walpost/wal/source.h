@@ -74,7 +74,7 @@ struct wp_source_facts {
 	char slot_checkpoint_confirmed_at[32]; /* when, in words */
 	char slot_checkpoint_topics
 		[WP_SLOT_CHECKPOINT_TOPICS_SIZE]; /* that took events, comma-separated */
-	wp_lsn reissue_lsn;			  /* as in wp_health */
+	wp_lsn reissue_lsn;			  /* as in wp_slot_state */
 	/* Transactions decoded for the slot, then and now; -1: not known, or not to be compared. */
 	int64_t slot_checkpoint_transactions;
 	int64_t slot_transactions;
@@ -110,7 +110,7 @@ enum wp_keeping {
 };
 
 /* What is seen beside the stream: publication, table and slot as they are now. */
-struct wp_health {
+struct wp_slot_state {
 	bool asking;
 	bool unanswered;  /* the last question: no connection, or an error */
 	uint64_t answers; /* so far on this stream; 0: the rest means nothing */
@@ -138,7 +138,7 @@ struct wp_source_view {
 	/* As of the last READY with a free slot, or of a later answer. */
 	struct wp_partitions partitions;
 	enum wp_asked partitions_asked;
-	struct wp_health health;
+	struct wp_slot_state slot_state;
 	/* The slot checkpoint row could not be written at the start and names another owner still:
 	 * write_down() claims it. */
 	bool unclaimed;
@@ -201,7 +201,7 @@ struct wp_source_ops {
 	/*
 	 * STREAMING only, all on one more connection, and none ever fails but
 	 * ask_partitions, which view() tells: what cannot be asked or written now is
-	 * dropped. ask_partitions: those of the outboxes, anew. watch: health, anew.
+	 * dropped. ask_partitions: those of the outboxes, anew. watch: the state of the slot, anew.
 	 * write_down: into the slot checkpoint row that all below `confirmed` was confirmed, by
 	 * these topics (comma-separated, fewer than WP_CHECKPOINT_TOPICS_SIZE bytes).
 	 */

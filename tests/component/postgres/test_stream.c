@@ -515,9 +515,9 @@ static void a_publication_that_comes_beside_the_stream_is_seen(void **state)
 	CHECK_EQ(view()->reissue_from, 0);
 	make_reissue();
 	harness.source->ops->watch(harness.source);
-	AWAIT(&harness, view()->health.answers == 1);
+	AWAIT(&harness, view()->slot_state.answers == 1);
 	CHECK(view()->reissue_from != 0);
-	CHECK_EQ(view()->reissue_from, view()->health.reissue_lsn);
+	CHECK_EQ(view()->reissue_from, view()->slot_state.reissue_lsn);
 	drop_reissue();
 }
 
@@ -548,7 +548,7 @@ static void that_publication_may_be_the_configured_one(void **state)
 	insert("x");
 	harness_await_message(&harness, 'I', &frame);
 	harness.source->ops->watch(harness.source);
-	AWAIT(&harness, view()->health.answers == 1);
+	AWAIT(&harness, view()->slot_state.answers == 1);
 	CHECK_EQ(view()->reissue_from, 0);
 	drop_reissue();
 }
@@ -737,7 +737,7 @@ static bool somebody_waits_for_a_lock(void)
 		      "0") != 0;
 }
 
-static void partitions_are_told_while_a_lock_holds_up_the_answer_about_health(void **state)
+static void partitions_are_told_while_a_lock_holds_up_the_answer_about_the_slot(void **state)
 {
 	harness_sql(&harness, tree_sql);
 	harness_sql(&harness, "ALTER TABLE outbox ATTACH PARTITION mid FOR VALUES IN ('1')");
@@ -747,8 +747,8 @@ static void partitions_are_told_while_a_lock_holds_up_the_answer_about_health(vo
 	AWAIT(&harness, somebody_waits_for_a_lock());
 	ask_partitions();
 	CHECK_EQ(view()->partitions_asked, WP_ASKED_ANSWERED);
-	CHECK(view()->health.unanswered);
-	CHECK(!view()->health.asking);
+	CHECK(view()->slot_state.unanswered);
+	CHECK(!view()->slot_state.asking);
 	harness_sql(&harness, "COMMIT");
 }
 
@@ -830,7 +830,7 @@ int main(void)
 		   TEST(without_the_history_file_it_streams_all_the_same),
 		   TEST(partitions_are_told_at_all_levels_before_a_stream_and_anew),
 		   TEST(children_by_inheritance_are_told_at_all_levels),
-		   TEST(partitions_are_told_while_a_lock_holds_up_the_answer_about_health),
+		   TEST(partitions_are_told_while_a_lock_holds_up_the_answer_about_the_slot),
 		   TEST(partitions_that_nobody_can_tell_fail),
 		   TEST(a_server_that_refuses_us_is_alive),
 		   TEST(the_probe_asks_the_server_we_stream_from));

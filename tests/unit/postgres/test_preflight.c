@@ -507,7 +507,7 @@ static void children_that_are_not_published_fail(void **state)
 		    "ALTER PUBLICATION \"Pub\" ADD TABLE ONLY public.a, ONLY public.b;\n"
 		    "-- then set outbox.leaves = public.b\n"
 		    "-- or, if their rows are not events");
-	CHECK_HAS(found.health.loss.text, "public.a, public.b");
+	CHECK_HAS(found.slot_state.loss.text, "public.a, public.b");
 	s.values[A_CHILD_UNCONFIGURED] = NULL;
 	check_fails("publication_children", WP_REACT_STOP_HUMAN, "lacks",
 		    "ONLY public.b;\n-- or, if their rows are not events");
@@ -830,33 +830,33 @@ static void a_slot_checkpoint_that_cannot_be_written_is_warned_of(void **state)
 
 static void how_the_log_is_kept_is_read(void **state)
 {
-	const struct wp_health *h = &judge()->health;
-	CHECK_EQ(h->keeping, WP_KEEPING_RESERVED);
-	CHECK(!h->limited);
-	CHECK_EQ(h->server_lsn, 0x2000000);
-	CHECK_EQ(h->retained, 0x100000);
-	CHECK_TEXT(h->loss.text, "");
+	const struct wp_slot_state *slot = &judge()->slot_state;
+	CHECK_EQ(slot->keeping, WP_KEEPING_RESERVED);
+	CHECK(!slot->limited);
+	CHECK_EQ(slot->server_lsn, 0x2000000);
+	CHECK_EQ(slot->retained, 0x100000);
+	CHECK_TEXT(slot->loss.text, "");
 	s.values[A_SLOT_RESTART] = NULL; /* an invalidated slot has none */
-	CHECK_EQ(judge()->health.retained, -1);
+	CHECK_EQ(judge()->slot_state.retained, -1);
 	s.values[A_SLOT_WAL_STATUS] = "unreserved";
 	s.values[A_SLOT_SAFE_SIZE] = "-12345";
-	h = &judge()->health;
-	CHECK_EQ(h->keeping, WP_KEEPING_UNRESERVED);
-	CHECK(h->limited);
-	CHECK_EQ(h->safe_size, -12345);
-	CHECK_TEXT(h->loss.text, ""); /* not yet */
+	slot = &judge()->slot_state;
+	CHECK_EQ(slot->keeping, WP_KEEPING_UNRESERVED);
+	CHECK(slot->limited);
+	CHECK_EQ(slot->safe_size, -12345);
+	CHECK_TEXT(slot->loss.text, ""); /* not yet */
 	s.values[A_SLOT_WAL_STATUS] = "extended";
-	CHECK_EQ(judge()->health.keeping, WP_KEEPING_EXTENDED);
+	CHECK_EQ(judge()->slot_state.keeping, WP_KEEPING_EXTENDED);
 	s.values[A_SLOT_WAL_STATUS] = "lost";
-	h = &judge()->health;
-	CHECK_EQ(h->keeping, WP_KEEPING_LOST);
-	CHECK_HAS(h->loss.text, "invalidated");
-	CHECK_HAS(h->loss.text, "cure: -- walpost backfill --missing --force");
+	slot = &judge()->slot_state;
+	CHECK_EQ(slot->keeping, WP_KEEPING_LOST);
+	CHECK_HAS(slot->loss.text, "invalidated");
+	CHECK_HAS(slot->loss.text, "cure: -- walpost backfill --missing --force");
 	s.values[A_SLOT_WAL_STATUS] = NULL;
 	s.values[A_SERVER_LSN] = NULL;
-	h = &judge()->health;
-	CHECK_EQ(h->keeping, WP_KEEPING_UNKNOWN);
-	CHECK_EQ(h->server_lsn, 0);
+	slot = &judge()->slot_state;
+	CHECK_EQ(slot->keeping, WP_KEEPING_UNKNOWN);
+	CHECK_EQ(slot->server_lsn, 0);
 }
 
 static void what_loses_events_while_it_runs_is_a_loss(void **state)
@@ -880,9 +880,9 @@ static void what_loses_events_while_it_runs_is_a_loss(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		set_up(state);
 		s.values[cases[i].column] = cases[i].value;
-		CHECK_HAS(judge()->health.loss.text, cases[i].part);
+		CHECK_HAS(judge()->slot_state.loss.text, cases[i].part);
 		s.values[A_IN_RECOVERY] = "t"; /* what a standby shows is not ours to judge */
-		CHECK_TEXT(judge()->health.loss.text, "");
+		CHECK_TEXT(judge()->slot_state.loss.text, "");
 	}
 }
 
@@ -893,7 +893,7 @@ static void what_fails_only_at_a_start_is_no_loss(void **state)
 	s.values[A_SYNC_NAMES] = "*";
 	s.values[A_TABLE_KIND] = NULL; /* a row of the renamed one tells more */
 	CHECK(wp_findings_failure(&judge()->findings));
-	CHECK_TEXT(found.health.loss.text, "");
+	CHECK_TEXT(found.slot_state.loss.text, "");
 }
 
 static void a_slot_that_cannot_be_used_is_replaced_by_backfill(void **state)

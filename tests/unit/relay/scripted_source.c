@@ -118,7 +118,7 @@ static void op_close(struct wp_source *base)
 	s->closes++;
 	s->frame_count = 0;
 	s->reading = true;
-	s->view.health = (struct wp_health){ 0 };
+	s->view.slot_state = (struct wp_slot_state){ 0 };
 	s->view.partitions_asked = WP_ASKED_NOTHING;
 	s->view.state = WP_SOURCE_CLOSED;
 }
@@ -144,9 +144,9 @@ static void op_watch(struct wp_source *base)
 {
 	struct scripted_source *s = self(base);
 
-	assert(s->view.state == WP_SOURCE_STREAMING && !s->view.health.asking);
+	assert(s->view.state == WP_SOURCE_STREAMING && !s->view.slot_state.asking);
 	s->watches++;
-	s->view.health.asking = true;
+	s->view.slot_state.asking = true;
 }
 
 static void op_write_down(struct wp_source *base, wp_lsn confirmed, const char *topics)

@@ -5,18 +5,18 @@
 #include "support/check.h"
 
 static struct wp_drain d;
-static struct wp_health h;
+static struct wp_slot_state slot;
 
 static int set_up(void **state)
 {
 	d = (struct wp_drain){ 0 };
-	h = (struct wp_health){ .answers = 4 };
+	slot = (struct wp_slot_state){ .answers = 4 };
 	return 0;
 }
 
 static enum wp_drain_step step(void)
 {
-	return wp_drain_step(&d, true, &h);
+	return wp_drain_step(&d, true, &slot);
 }
 
 static void hold(const char *number)
@@ -27,8 +27,8 @@ static void hold(const char *number)
 
 static void answer(const char *drains)
 {
-	h.answers++;
-	(void)snprintf(h.drains, sizeof(h.drains), "%s", drains);
+	slot.answers++;
+	(void)snprintf(slot.drains, sizeof(slot.drains), "%s", drains);
 }
 
 static void it_holds_at_the_commit_behind_the_mark(void **state)
@@ -56,11 +56,11 @@ static void a_number_that_is_none_of_ours_marks_nothing(void **state)
 static void it_asks_once_all_is_confirmed_and_stops_when_the_drain_waits(void **state)
 {
 	hold("123456789");
-	CHECK_EQ(wp_drain_step(&d, false, &h), WP_DRAIN_WAITS);
+	CHECK_EQ(wp_drain_step(&d, false, &slot), WP_DRAIN_WAITS);
 	CHECK_EQ(step(), WP_DRAIN_ASK);
-	h.asking = true;
+	slot.asking = true;
 	CHECK_EQ(step(), WP_DRAIN_WAITS);
-	h.asking = false;
+	slot.asking = false;
 	answer("111111111 123456789");
 	CHECK_EQ(step(), WP_DRAIN_STOP);
 	CHECK_EQ(d.state, WP_DRAIN_STOPS);
@@ -72,9 +72,9 @@ static void it_asks_once_all_is_confirmed_and_stops_when_the_drain_waits(void **
 static void an_answer_to_a_question_that_was_under_way_does_not_count(void **state)
 {
 	hold("123456789");
-	h.asking = true;
+	slot.asking = true;
 	CHECK_EQ(step(), WP_DRAIN_WAITS);
-	h.asking = false;
+	slot.asking = false;
 	answer("");
 	CHECK_EQ(step(), WP_DRAIN_ASK);
 	answer("123456789");
@@ -107,9 +107,9 @@ static void while_events_may_be_lost_it_does_not_stop_in_good_order(void **state
 	hold("123456789");
 	CHECK_EQ(step(), WP_DRAIN_ASK);
 	answer("123456789");
-	h.loss.text[0] = 'x';
+	slot.loss.text[0] = 'x';
 	CHECK_EQ(step(), WP_DRAIN_WAITS);
-	h.loss.text[0] = '\0';
+	slot.loss.text[0] = '\0';
 	answer("123456789");
 	CHECK_EQ(step(), WP_DRAIN_STOP);
 }
@@ -129,7 +129,7 @@ static void a_stream_that_begins_behind_the_mark_asks_anew(void **state)
 	hold("123456789");
 	CHECK_EQ(step(), WP_DRAIN_ASK);
 	wp_drain_begin(&d, WP_DRAIN_BEHIND);
-	h = (struct wp_health){ 0 };
+	slot = (struct wp_slot_state){ 0 };
 	CHECK_EQ(step(), WP_DRAIN_ASK);
 	answer("123456789");
 	CHECK_EQ(step(), WP_DRAIN_STOP);

@@ -524,7 +524,7 @@ static void stream_unanswered(wp_lsn left)
 	stream_one();
 	send_keepalive(b->snapshot.server - left, false);
 	step();
-	b->source.view.health.unanswered = true;
+	b->source.view.slot_state.unanswered = true;
 	step_after(2500);
 }
 
@@ -1209,12 +1209,12 @@ static void a_stream_that_would_begin_far_back_keeps_its_connection(void **state
 	const int64_t much = 512 * 1024 * 1024;
 
 	stream();
-	b->source.view.health.retained = much + 1;
+	b->source.view.slot_state.retained = much + 1;
 	send_frame_of(HUGE);
 	live_on(600 * 1000);
 	CHECK_STATE("streaming");
 	CHECK(!noted("stream_renewed"));
-	b->source.view.health.retained = much;
+	b->source.view.slot_state.retained = much;
 	step();
 	CHECK(noted("stream_renewed"));
 }

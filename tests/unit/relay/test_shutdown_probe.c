@@ -7,7 +7,7 @@ static struct wp_source_view v;
 static int set_up(void **state)
 {
 	v.probe = WP_PROBE_NONE;
-	v.health.unanswered = false;
+	v.slot_state.unanswered = false;
 	wp_shutdown_probe_begin(&p, 1000);
 	return 0;
 }
@@ -59,7 +59,7 @@ static void an_answer_of_the_stream_before_counts_for_nothing(void **state)
 static void silent_beside_the_stream_and_behind_is_a_reason_to_ask(void **state)
 {
 	wp_shutdown_probe_at_end(&p, 8000);
-	v.health.unanswered = true;
+	v.slot_state.unanswered = true;
 	CHECK_EQ(step(WP_STREAMING, false, 9000), WP_PROBE_DO_NOTHING);
 	CHECK_EQ(step(WP_STREAMING, true, 9000), WP_PROBE_ASK);
 	CHECK_EQ(step(WP_DRAINING, true, 20000), WP_PROBE_DO_NOTHING);

@@ -8,30 +8,30 @@
 
 enum { HURRY_MS = 3 * 1000 };
 
-static void halt_for_loss(struct wp_relay *r, const struct wp_health *h, struct wp_now now)
+static void halt_for_loss(struct wp_relay *r, const struct wp_slot_state *slot, struct wp_now now)
 {
 	char from[WP_LSN_TEXT_SIZE];
 	char to[WP_LSN_TEXT_SIZE];
 	struct wp_error error;
 
-	r->stop.slot_lost = h->keeping == WP_KEEPING_LOST;
+	r->stop.slot_lost = slot->keeping == WP_KEEPING_LOST;
 	/* What it kept is told by the finding: from what was confirmed on. */
 	if (r->stop.slot_lost)
-		(void)wp_error_set(&error, WP_CONFIG, "%s", h->loss.text);
+		(void)wp_error_set(&error, WP_CONFIG, "%s", slot->loss.text);
 	else
 		(void)wp_error_set(
 			&error, WP_CONFIG,
 			"%s. The last successful check was at %s; events committed between there "
 			"and %s may be missing in Kafka; nothing more has been confirmed since",
-			h->loss.text, wp_lsn_text(r->health.good, from),
-			wp_lsn_text(h->server_lsn, to));
+			slot->loss.text, wp_lsn_text(r->slot_watch.good, from),
+			wp_lsn_text(slot->server_lsn, to));
 	wp_relay_halt(r, WP_EXIT_HUMAN, "events_would_be_lost", &error, now);
 	/* Nothing of it will be confirmed: what is on its way may arrive, but not for long. */
 	if (r->machine.state == WP_DRAINING && wp_stop_hurry(&r->stop, now.ms + HURRY_MS))
 		r->machine.deadline_ms = now.ms + HURRY_MS - HURRY_MS / 4;
 }
 
-static void remind_of_loss(struct wp_relay *r, const struct wp_health *h)
+static void remind_of_loss(struct wp_relay *r, const struct wp_slot_state *slot)
 {
 	char since[WP_LSN_TEXT_SIZE];
 
@@ -39,7 +39,7 @@ static void remind_of_loss(struct wp_relay *r, const struct wp_health *h)
 		&wp_relay_note(r, WP_NOTE_WARN, "events_may_be_lost")->error, WP_CONFIG,
 		"%s. The server does not answer whether this still applies: until then nothing "
 		"beyond %s is confirmed to it, and it keeps the WAL from there on",
-		h->loss.text, wp_lsn_text(r->feedback.sent_flush, since));
+		slot->loss.text, wp_lsn_text(r->feedback.sent_flush, since));
 }
 
 static void note_unreserved(struct wp_relay *r)
@@ -64,7 +64,7 @@ static void note_extended(struct wp_relay *r)
 
 static void note_guard(struct wp_relay *r)
 {
-	const struct wp_wal_guard_estimate e = r->health.estimate;
+	const struct wp_wal_guard_estimate e = r->slot_watch.estimate;
 
 	struct wp_note *n = wp_relay_note(
 		r, e.level == WP_WAL_GUARD_URGENT ? WP_NOTE_ERROR : WP_NOTE_WARN, "wal_guard");
@@ -78,12 +78,12 @@ static void note_guard(struct wp_relay *r)
 		r->setup.slot, e.seconds, e.left, e.rate);
 }
 
-static void judge(struct wp_relay *r, const struct wp_health *h, struct wp_now now)
+static void judge(struct wp_relay *r, const struct wp_slot_state *slot, struct wp_now now)
 {
-	unsigned answer = wp_slot_health_judge(&r->health, h, now.ms);
+	unsigned answer = wp_slot_watch_judge(&r->slot_watch, slot, now.ms);
 
-	wp_slot_health_received(&r->health, h, wp_ledger_received_lsn(&r->ledger));
-	r->server = wp_lsn_max(r->server, h->server_lsn); /* a paused stream brings no news */
+	wp_slot_watch_received(&r->slot_watch, slot, wp_ledger_received_lsn(&r->ledger));
+	r->server = wp_lsn_max(r->server, slot->server_lsn); /* a paused stream brings no news */
 	if (answer & WP_SLOT_UNRESERVED)
 		note_unreserved(r);
 	if (answer & WP_SLOT_EXTENDED)
@@ -93,9 +93,9 @@ static void judge(struct wp_relay *r, const struct wp_health *h, struct wp_now n
 	if (answer & WP_SLOT_WAL_GUARD)
 		note_guard(r);
 	if (answer & WP_SLOT_LOSS_SUSPECTED)
-		wp_relay_note(r, WP_NOTE_WARN, "events_may_be_lost")->error = h->loss;
+		wp_relay_note(r, WP_NOTE_WARN, "events_may_be_lost")->error = slot->loss;
 	if (answer & WP_SLOT_LOSS_CERTAIN)
-		halt_for_loss(r, h, now);
+		halt_for_loss(r, slot, now);
 }
 
 /* -- what is written down ------------------------------------------------------------- */
@@ -121,7 +121,7 @@ static void judge_claim(struct wp_relay *r, struct wp_now now)
 		wp_relay_note(r, WP_NOTE_WARN, "slot_beyond_checkpoint")->error = error;
 	if (!wp_slot_identity_moved_at_start(&claim, v, &error))
 		return;
-	r->health.suspect = true; /* nothing is confirmed, not even in the last status */
+	r->slot_watch.suspect = true; /* nothing is confirmed, not even in the last status */
 	if (r->stop.exit_code == 0)
 		wp_relay_halt(r, WP_EXIT_HUMAN, "slot_moved", &error, now);
 	else /* the first reason to stop counts, and this one is told */
@@ -155,7 +155,7 @@ static bool something_waits_here(const struct wp_relay *r)
 
 static bool something_waits(const struct wp_relay *r)
 {
-	return r->health.withheld || something_waits_here(r);
+	return r->slot_watch.withheld || something_waits_here(r);
 }
 
 /* NULL: nothing waits. */
@@ -164,9 +164,9 @@ static const char *cause_of_wait(const struct wp_relay *r)
 	const struct wp_sink_view *v = wp_relay_sink(r);
 
 	if (!something_waits_here(r))
-		return r->health.withheld ? "the server sends no event before the standbys of "
-					    "synchronized_standby_slots have it"
-					  : NULL;
+		return r->slot_watch.withheld ? "the server sends no event before the standbys of "
+						"synchronized_standby_slots have it"
+					      : NULL;
 	if (waits_to_read(r))
 		return "parked events cannot be read";
 	if (wp_relay_parking_trouble(r) != NULL)
@@ -195,7 +195,7 @@ static void tell_delivery(struct wp_relay *r, struct wp_now now)
 	char what[WP_SLOT_CHECKPOINT_TROUBLE_SIZE] = "";
 
 	if (says == NULL && !something_waits_here(r))
-		says = wp_relay_source(r)->health.withheld;
+		says = wp_relay_source(r)->slot_state.withheld;
 	else if (says == NULL && says_error)
 		says = v->error.text;
 	else if (says == NULL && wp_relay_awaited_subject(r) != NULL)
@@ -231,20 +231,20 @@ static bool is_watched(const struct wp_relay *r)
 	return wp_relay_reads(r) && wp_relay_is_streaming(r);
 }
 
-void wp_relay_watch_health(struct wp_relay *r, struct wp_now now)
+void wp_relay_watch_slot(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_source_view *v = wp_relay_source(r);
 
 	if (wp_relay_is_streaming(r))
 		claim(r, now);
-	if (is_watched(r) && v->health.answers != r->health.answers)
-		judge(r, &v->health, now);
+	if (is_watched(r) && v->slot_state.answers != r->slot_watch.answers)
+		judge(r, &v->slot_state, now);
 	if (!is_watched(r))
 		return;
-	if (wp_slot_health_asks(&r->health, v->health.asking, now.ms))
+	if (wp_slot_watch_asks(&r->slot_watch, v->slot_state.asking, now.ms))
 		r->setup.source->ops->watch(r->setup.source);
-	if (wp_slot_health_reminds(&r->health, now.ms))
-		remind_of_loss(r, &v->health);
+	if (wp_slot_watch_reminds(&r->slot_watch, now.ms))
+		remind_of_loss(r, &v->slot_state);
 	if (wp_row_warnings_only_ignored(&r->warnings, wp_pipeline_counts(r->pipeline), now.ms))
 		warn_of_only_ignored(r);
 	if (wp_slot_checkpoint_schedule_step(&r->slot_checkpoint, r->feedback.sent_flush,
@@ -257,16 +257,16 @@ void wp_relay_watch_health(struct wp_relay *r, struct wp_now now)
 
 void wp_relay_drain(struct wp_relay *r, struct wp_now now)
 {
-	const struct wp_health *h = &wp_relay_source(r)->health;
-	bool rests = r->ledger.in_flight == 0 && !r->health.suspect;
+	const struct wp_slot_state *slot = &wp_relay_source(r)->slot_state;
+	bool rests = r->ledger.in_flight == 0 && !r->slot_watch.suspect;
 
 	if (r->stop.drain.state != WP_DRAIN_HELD || !is_watched(r) || r->stop.asked)
 		return;
-	switch (wp_drain_step(&r->stop.drain, rests, h)) {
+	switch (wp_drain_step(&r->stop.drain, rests, slot)) {
 	case WP_DRAIN_WAITS:
 		break;
 	case WP_DRAIN_ASK:
-		wp_slot_health_asked(&r->health, now.ms);
+		wp_slot_watch_asked(&r->slot_watch, now.ms);
 		r->setup.source->ops->watch(r->setup.source);
 		break;
 	case WP_DRAIN_STOP:
@@ -285,9 +285,9 @@ void wp_relay_drain(struct wp_relay *r, struct wp_now now)
 	}
 }
 
-int64_t wp_relay_health_due(const struct wp_relay *r)
+int64_t wp_relay_slot_due(const struct wp_relay *r)
 {
-	int64_t due = wp_slot_health_due(&r->health, wp_relay_source(r)->health.asking);
+	int64_t due = wp_slot_watch_due(&r->slot_watch, wp_relay_source(r)->slot_state.asking);
 
 	int64_t claim =
 		wp_sooner(r->slot_checkpoint.claim_ms,

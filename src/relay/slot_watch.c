@@ -1,4 +1,4 @@
-#include "slot_health.h"
+#include "slot_watch.h"
 
 enum {
 	EVERY_MS = 2 * 1000,
@@ -8,13 +8,13 @@ enum {
 	REMIND_EVERY_MS = 60 * 1000,
 };
 
-void wp_slot_health_init(struct wp_slot_health *s)
+void wp_slot_watch_init(struct wp_slot_watch *s)
 {
-	*s = (struct wp_slot_health){ 0 };
+	*s = (struct wp_slot_watch){ 0 };
 	wp_wal_guard_init(&s->guard);
 }
 
-void wp_slot_health_begin(struct wp_slot_health *s, wp_lsn server, int64_t now_ms)
+void wp_slot_watch_begin(struct wp_slot_watch *s, wp_lsn server, int64_t now_ms)
 {
 	s->answers = 0;
 	s->asked_ms = now_ms;
@@ -26,7 +26,7 @@ void wp_slot_health_begin(struct wp_slot_health *s, wp_lsn server, int64_t now_m
 	/* `keeping` is the slot's, not the stream's: what was told of it is not told again. */
 }
 
-static unsigned judge_keeping(struct wp_slot_health *s, enum wp_keeping keeping)
+static unsigned judge_keeping(struct wp_slot_watch *s, enum wp_keeping keeping)
 {
 	bool was_bad = s->keeping == WP_KEEPING_EXTENDED || s->keeping == WP_KEEPING_UNRESERVED;
 
@@ -40,21 +40,22 @@ static unsigned judge_keeping(struct wp_slot_health *s, enum wp_keeping keeping)
 	return was_bad && keeping == WP_KEEPING_RESERVED ? WP_SLOT_RESERVED : 0;
 }
 
-static unsigned guard(struct wp_slot_health *s, const struct wp_health *h, int64_t now_ms)
+static unsigned guard(struct wp_slot_watch *s, const struct wp_slot_state *slot, int64_t now_ms)
 {
-	if (!h->limited) {
+	if (!slot->limited) {
 		wp_wal_guard_forget(&s->guard);
 		return 0;
 	}
-	s->estimate = wp_wal_guard_sample(&s->guard, now_ms, h->safe_size, h->server_lsn);
+	s->estimate = wp_wal_guard_sample(&s->guard, now_ms, slot->safe_size, slot->server_lsn);
 	return wp_wal_guard_tells(&s->guard, now_ms, &s->estimate) ? WP_SLOT_WAL_GUARD : 0;
 }
 
-static unsigned judge_loss(struct wp_slot_health *s, const struct wp_health *h, int64_t now_ms)
+static unsigned judge_loss(struct wp_slot_watch *s, const struct wp_slot_state *slot,
+			   int64_t now_ms)
 {
 	bool again = s->suspect;
 
-	s->suspect = h->loss.text[0] != '\0';
+	s->suspect = slot->loss.text[0] != '\0';
 	if (s->suspect && again)
 		return WP_SLOT_LOSS_CERTAIN;
 	if (s->suspect) {
@@ -63,12 +64,12 @@ static unsigned judge_loss(struct wp_slot_health *s, const struct wp_health *h, 
 	}
 	/* What was changed while this question was asked is later than the answer before it. */
 	s->good = s->good_next;
-	s->good_next = h->server_lsn;
+	s->good_next = slot->server_lsn;
 	return 0;
 }
 
 /* One alone may have waited for this process: it was stopped, and the server was not slow. */
-static int64_t interval_after(struct wp_slot_health *s, int64_t took_ms)
+static int64_t interval_after(struct wp_slot_watch *s, int64_t took_ms)
 {
 	int64_t interval_ms = (took_ms < s->took_ms ? took_ms : s->took_ms) * SHARE;
 
@@ -78,12 +79,13 @@ static int64_t interval_after(struct wp_slot_health *s, int64_t took_ms)
 	return interval_ms < EVERY_MS ? EVERY_MS : interval_ms;
 }
 
-unsigned wp_slot_health_judge(struct wp_slot_health *s, const struct wp_health *h, int64_t now_ms)
+unsigned wp_slot_watch_judge(struct wp_slot_watch *s, const struct wp_slot_state *slot,
+			     int64_t now_ms)
 {
-	unsigned answer = judge_keeping(s, h->keeping) | guard(s, h, now_ms);
+	unsigned answer = judge_keeping(s, slot->keeping) | guard(s, slot, now_ms);
 
-	answer |= judge_loss(s, h, now_ms);
-	s->answers = h->answers;
+	answer |= judge_loss(s, slot, now_ms);
+	s->answers = slot->answers;
 	/* Suspect: soon; and a change in two statements has a moment for the second. */
 	int64_t every_ms = interval_after(s, now_ms - s->asked_ms);
 	s->interval_ms = s->suspect ? SUSPECT_MS : every_ms;
@@ -91,16 +93,17 @@ unsigned wp_slot_health_judge(struct wp_slot_health *s, const struct wp_health *
 }
 
 /* A walsender that waits for a standby now and then is none that sends nothing. */
-void wp_slot_health_received(struct wp_slot_health *s, const struct wp_health *h, wp_lsn received)
+void wp_slot_watch_received(struct wp_slot_watch *s, const struct wp_slot_state *slot,
+			    wp_lsn received)
 {
-	bool waits = h->withheld[0] != '\0';
+	bool waits = slot->withheld[0] != '\0';
 
 	s->withheld = waits && s->waited && s->received == received;
 	s->waited = waits;
 	s->received = received;
 }
 
-bool wp_slot_health_asks(struct wp_slot_health *s, bool asking, int64_t now_ms)
+bool wp_slot_watch_asks(struct wp_slot_watch *s, bool asking, int64_t now_ms)
 {
 	if (asking || now_ms - s->asked_ms < s->interval_ms)
 		return false;
@@ -108,12 +111,12 @@ bool wp_slot_health_asks(struct wp_slot_health *s, bool asking, int64_t now_ms)
 	return true;
 }
 
-void wp_slot_health_asked(struct wp_slot_health *s, int64_t now_ms)
+void wp_slot_watch_asked(struct wp_slot_watch *s, int64_t now_ms)
 {
 	s->asked_ms = now_ms;
 }
 
-bool wp_slot_health_reminds(struct wp_slot_health *s, int64_t now_ms)
+bool wp_slot_watch_reminds(struct wp_slot_watch *s, int64_t now_ms)
 {
 	if (!s->suspect || now_ms - s->reminded_ms < REMIND_EVERY_MS)
 		return false;
@@ -121,7 +124,7 @@ bool wp_slot_health_reminds(struct wp_slot_health *s, int64_t now_ms)
 	return true;
 }
 
-int64_t wp_slot_health_due(const struct wp_slot_health *s, bool asking)
+int64_t wp_slot_watch_due(const struct wp_slot_watch *s, bool asking)
 {
 	int64_t due_ms = asking ? INT64_MAX /* its end wakes us */ : s->asked_ms + s->interval_ms;
 

@@ -7,13 +7,13 @@
  *
  * Owns: the guard. Pure: time is passed in (monotonic ms).
  */
-#ifndef WALPOST_SRC_RELAY_SLOT_HEALTH_H
-#define WALPOST_SRC_RELAY_SLOT_HEALTH_H
+#ifndef WALPOST_SRC_RELAY_SLOT_WATCH_H
+#define WALPOST_SRC_RELAY_SLOT_WATCH_H
 
 #include "walpost/relay/wal_guard.h"
 #include "walpost/wal/source.h"
 
-struct wp_slot_health {
+struct wp_slot_watch {
 	uint64_t answers; /* judged */
 	int64_t asked_ms;
 	int64_t interval_ms;
@@ -30,28 +30,30 @@ struct wp_slot_health {
 	struct wp_wal_guard_estimate estimate; /* the last */
 };
 
-enum wp_slot_health_answer { /* any of these is to be told: */
-			     WP_SLOT_UNRESERVED = 1 << 0,
-			     WP_SLOT_EXTENDED = 1 << 1,
-			     WP_SLOT_RESERVED = 1 << 2, /* again */
-			     WP_SLOT_WAL_GUARD = 1 << 3,
-			     WP_SLOT_LOSS_SUSPECTED = 1 << 4,
-			     WP_SLOT_LOSS_CERTAIN = 1 << 5, /* stop */
+enum wp_slot_watch_answer { /* any of these is to be told: */
+			    WP_SLOT_UNRESERVED = 1 << 0,
+			    WP_SLOT_EXTENDED = 1 << 1,
+			    WP_SLOT_RESERVED = 1 << 2, /* again */
+			    WP_SLOT_WAL_GUARD = 1 << 3,
+			    WP_SLOT_LOSS_SUSPECTED = 1 << 4,
+			    WP_SLOT_LOSS_CERTAIN = 1 << 5, /* stop */
 };
 
-void wp_slot_health_init(struct wp_slot_health *s);
+void wp_slot_watch_init(struct wp_slot_watch *s);
 /* `server`: where the log ended as the preconditions were found to hold. */
-void wp_slot_health_begin(struct wp_slot_health *s, wp_lsn server, int64_t now_ms);
+void wp_slot_watch_begin(struct wp_slot_watch *s, wp_lsn server, int64_t now_ms);
 /* For one answer that is new. */
-unsigned wp_slot_health_judge(struct wp_slot_health *s, const struct wp_health *h, int64_t now_ms);
+unsigned wp_slot_watch_judge(struct wp_slot_watch *s, const struct wp_slot_state *slot,
+			     int64_t now_ms);
 /* With each answer: how far the stream has come. */
-void wp_slot_health_received(struct wp_slot_health *s, const struct wp_health *h, wp_lsn received);
+void wp_slot_watch_received(struct wp_slot_watch *s, const struct wp_slot_state *slot,
+			    wp_lsn received);
 /* True: ask now. */
-bool wp_slot_health_asks(struct wp_slot_health *s, bool asking, int64_t now_ms);
+bool wp_slot_watch_asks(struct wp_slot_watch *s, bool asking, int64_t now_ms);
 /* It is asked now, for another reason. */
-void wp_slot_health_asked(struct wp_slot_health *s, int64_t now_ms);
+void wp_slot_watch_asked(struct wp_slot_watch *s, int64_t now_ms);
 /* Nobody can be asked: it stays safe, but the log that is kept grows. True: say it again. */
-bool wp_slot_health_reminds(struct wp_slot_health *s, int64_t now_ms);
-int64_t wp_slot_health_due(const struct wp_slot_health *s, bool asking);
+bool wp_slot_watch_reminds(struct wp_slot_watch *s, int64_t now_ms);
+int64_t wp_slot_watch_due(const struct wp_slot_watch *s, bool asking);
 
 #endif

@@ -14,7 +14,7 @@
 
 static struct bench *const b = &bench;
 static struct wp_source_facts *const facts = &bench.source.view.facts;
-static struct wp_health *const health = &bench.source.view.health;
+static struct wp_slot_state *const slot_state = &bench.source.view.slot_state;
 
 static int set_up(void **state)
 {
@@ -76,18 +76,18 @@ static void live_long(int64_t ms)
 /* The question under way is answered: all is well, or what is wrong. */
 static void answer(wp_lsn server_lsn, const char *loss)
 {
-	CHECK(health->asking);
-	health->asking = false;
-	health->answers++;
-	health->server_lsn = server_lsn;
-	(void)wp_error_set(&health->loss, WP_OK, "%s", loss);
+	CHECK(slot_state->asking);
+	slot_state->asking = false;
+	slot_state->answers++;
+	slot_state->server_lsn = server_lsn;
+	(void)wp_error_set(&slot_state->loss, WP_OK, "%s", loss);
 	step();
 }
 
 static void answer_safe_size(int64_t safe_size)
 {
-	health->limited = true;
-	health->safe_size = safe_size;
+	slot_state->limited = true;
+	slot_state->safe_size = safe_size;
 	answer((wp_lsn)(4096 * MIB - safe_size), ""); /* the limit stays */
 }
 
@@ -112,7 +112,7 @@ static void a_question_without_an_answer_is_not_asked_again(void **state)
 	live_long(60 * 1000);
 	CHECK_EQ(b->source.watches, 1);
 	CHECK_STATE("streaming");
-	health->asking = false; /* it failed */
+	slot_state->asking = false; /* it failed */
 	step();
 	CHECK_EQ(b->source.watches, 2);
 }
@@ -254,7 +254,7 @@ static void a_bad_answer_without_another_is_told_each_minute(void **state)
 	b->events[0] = '\0';
 	for (int i = 0; i < 40; i++) {
 		live(WATCH_MS);
-		if (health->asking)
+		if (slot_state->asking)
 			answer(0x9000, "");
 	}
 	CHECK_NOT_NOTED("events_may_be_lost");
@@ -279,18 +279,18 @@ static void each_change_of_the_kept_log_is_told_once(void **state)
 	stream();
 	for (int i = 0; i < 3; i++) {
 		live(WATCH_MS);
-		health->keeping = WP_KEEPING_EXTENDED;
+		slot_state->keeping = WP_KEEPING_EXTENDED;
 		answer(SLOT, "");
 	}
 	CHECK_NOTED("W:slot_extended");
 	CHECK_EQ(strstr(strstr(b->events, "slot_extended") + 1, "slot_extended"), NULL);
 	live(WATCH_MS);
-	health->keeping = WP_KEEPING_UNRESERVED;
+	slot_state->keeping = WP_KEEPING_UNRESERVED;
 	answer(SLOT, "");
 	CHECK_NOTED("E:slot_unreserved");
 	CHECK_HAS(b->last.text, "max_slot_wal_keep_size");
 	live(WATCH_MS);
-	health->keeping = WP_KEEPING_RESERVED;
+	slot_state->keeping = WP_KEEPING_RESERVED;
 	answer(SLOT, "");
 	CHECK_NOTED("I:slot_reserved");
 }
@@ -1010,7 +1010,8 @@ static void without_the_row_what_is_beyond_us_is_told(void **state)
 static void what_the_server_withholds_is_a_stall(void **state)
 {
 	stream();
-	(void)snprintf(health->withheld, sizeof(health->withheld), "slot phys does not exist");
+	(void)snprintf(slot_state->withheld, sizeof(slot_state->withheld),
+		       "slot phys does not exist");
 	for (int i = 0; i < 3; i++) {
 		live(WATCH_MS);
 		answer(SLOT, "");
@@ -1022,7 +1023,7 @@ static void what_the_server_withholds_is_a_stall(void **state)
 		"the server sends no event before the standbys of synchronized_standby_slots have "
 		"it: slot phys does not exist");
 	CHECK_TEXT(b->snapshot.withheld, "slot phys does not exist");
-	health->withheld[0] = '\0';
+	slot_state->withheld[0] = '\0';
 	answer(SLOT, "");
 	live(20 * 1000);
 	CHECK_TEXT(b->source.trouble, "");
@@ -1032,7 +1033,7 @@ static void what_the_server_withholds_is_a_stall(void **state)
 static void who_sends_between_two_answers_withholds_nothing(void **state)
 {
 	stream();
-	(void)snprintf(health->withheld, sizeof(health->withheld), "slot phys is behind");
+	(void)snprintf(slot_state->withheld, sizeof(slot_state->withheld), "slot phys is behind");
 	for (int i = 1; i < 20; i++) {
 		live(WATCH_MS);
 		keepalive(SLOT + (wp_lsn)i);
