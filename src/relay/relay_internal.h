@@ -192,7 +192,7 @@ void wp_relay_drain(struct wp_relay *r, struct wp_now now);
 /* -- relay_source.c ------------------------------------------------------------- */
 
 /* Who we are, and how far we came. */
-struct wp_slot_claim wp_relay_claim(const struct wp_relay *r);
+struct wp_slot_progress wp_relay_slot_progress(const struct wp_relay *r);
 void wp_relay_watch_source(struct wp_relay *r, struct wp_now now);
 /* True when the budget was spent; `written_before`: by the pipeline, as this step began. */
 bool wp_relay_take_frames(struct wp_relay *r, uint64_t written_before, struct wp_now now);

@@ -113,13 +113,13 @@ static void write_down(struct wp_relay *r)
 static void judge_claim(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_source_view *v = wp_relay_source(r);
-	struct wp_slot_claim claim = wp_relay_claim(r);
+	struct wp_slot_progress progress = wp_relay_slot_progress(r);
 	struct wp_error error;
 
 	r->identity.claimed = v->claimed;
-	if (wp_slot_identity_tells_start(&claim, v, &error))
+	if (wp_slot_identity_tells_start(&progress, v, &error))
 		wp_relay_note(r, WP_NOTE_WARN, "slot_beyond_checkpoint")->error = error;
-	if (!wp_slot_identity_moved_at_start(&claim, v, &error))
+	if (!wp_slot_identity_moved_at_start(&progress, v, &error))
 		return;
 	r->slot_watch.suspect = true; /* nothing is confirmed, not even in the last status */
 	if (r->stop.exit_code == 0)

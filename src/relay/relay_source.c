@@ -14,9 +14,9 @@ enum {
 
 /* -- connecting ---------------------------------------------------------- */
 
-struct wp_slot_claim wp_relay_claim(const struct wp_relay *r)
+struct wp_slot_progress wp_relay_slot_progress(const struct wp_relay *r)
 {
-	return (struct wp_slot_claim){
+	return (struct wp_slot_progress){
 		.slot = r->setup.slot,
 		.owner = r->setup.owner,
 		.epoch = r->setup.options->epoch,
@@ -26,12 +26,12 @@ struct wp_slot_claim wp_relay_claim(const struct wp_relay *r)
 	};
 }
 
-static void resume_or_claim(struct wp_relay *r, const struct wp_slot_claim *c,
-			    const struct wp_source_facts *f, struct wp_now now)
+static void resume_or_take_slot(struct wp_relay *r, const struct wp_slot_progress *p,
+				const struct wp_source_facts *f, struct wp_now now)
 {
 	struct wp_error error;
 
-	if (wp_slot_identity_tells_distance(&r->identity, c, f, &error)) {
+	if (wp_slot_identity_tells_distance(&r->identity, p, f, &error)) {
 		/* Usual after a relay that was killed. */
 		bool is_usual = f->slot_checkpoint_owner[0] != '\0' &&
 				f->slot_checkpoint_writable && !f->slot_checkpoint_unsure &&
@@ -41,9 +41,9 @@ static void resume_or_claim(struct wp_relay *r, const struct wp_slot_claim *c,
 		n->lsn = f->slot_confirmed;
 		n->error = error;
 	}
-	if (wp_slot_identity_tells_timeline(&r->identity, c, f, &error))
+	if (wp_slot_identity_tells_timeline(&r->identity, p, f, &error))
 		wp_relay_note(r, WP_NOTE_INFO, "timeline_changed")->error = error;
-	bool resumes = wp_slot_identity_may_resume(&r->identity, c, f);
+	bool resumes = wp_slot_identity_may_resume(&r->identity, p, f);
 	wp_relay_handle(r, resumes ? WP_SLOT_RESUME : WP_SLOT_TAKEN, now);
 }
 
@@ -63,30 +63,30 @@ static void note_foreign_client(struct wp_relay *r, const struct wp_source_facts
 static void connected(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_source_facts *f = &wp_relay_source(r)->facts;
-	struct wp_slot_claim c = wp_relay_claim(r);
+	struct wp_slot_progress p = wp_relay_slot_progress(r);
 	struct wp_error error;
 
 	r->server = wp_lsn_max(r->server, f->server_lsn);
 	r->identity.let_in = true;
 	if (f->slot_active) {
-		if (wp_slot_identity_sees_holder(&r->identity, &c, f))
+		if (wp_slot_identity_sees_holder(&r->identity, &p, f))
 			note_foreign_client(r, f);
 		wp_behind_check_forget(&r->behind);
 		r->pending.refused_ms = INT64_MAX; /* the next event is another's to send */
 	}
-	if (wp_slot_identity_is_foreign(&r->identity, &c, f, &error))
+	if (wp_slot_identity_is_foreign(&r->identity, &p, f, &error))
 		wp_relay_halt(r, WP_EXIT_HUMAN, "system_changed", &error, now);
-	else if (wp_slot_identity_is_older_epoch(&c, f, &error))
+	else if (wp_slot_identity_is_older_epoch(&p, f, &error))
 		wp_relay_halt(r, WP_EXIT_HUMAN, "epoch_lowered", &error, now);
 	else if (f->slot_active)
 		wp_relay_handle(r, WP_SLOT_ACTIVE, now);
 	/* First: a server that is behind is no matter of its slot. */
 	else if (!wp_relay_may_stream(r, now))
 		return;
-	else if (wp_slot_identity_finds_gap(&r->identity, &c, f, &error))
+	else if (wp_slot_identity_finds_gap(&r->identity, &p, f, &error))
 		wp_relay_halt(r, WP_EXIT_HUMAN, "slot_moved", &error, now);
 	else
-		resume_or_claim(r, &c, f, now);
+		resume_or_take_slot(r, &p, f, now);
 }
 
 /* An error that the server will give again at the same place is no matter of patience. */

@@ -18,13 +18,13 @@ static bool is_foreign_since(const struct wp_slot_identity *i, const struct wp_s
 }
 
 /* By its name, or because it has written the row since it came. */
-static bool is_relay(const struct wp_slot_claim *c, const struct wp_source_facts *f)
+static bool is_relay(const struct wp_slot_progress *p, const struct wp_source_facts *f)
 {
 	return f->holder_is_walpost ||
-	       (f->holder_wrote && strcmp(f->slot_checkpoint_owner, c->owner) != 0);
+	       (f->holder_wrote && strcmp(f->slot_checkpoint_owner, p->owner) != 0);
 }
 
-bool wp_slot_identity_sees_holder(struct wp_slot_identity *i, const struct wp_slot_claim *c,
+bool wp_slot_identity_sees_holder(struct wp_slot_identity *i, const struct wp_slot_progress *p,
 				  const struct wp_source_facts *f)
 {
 	bool is_known = is_foreign_since(i, f);
@@ -32,7 +32,7 @@ bool wp_slot_identity_sees_holder(struct wp_slot_identity *i, const struct wp_sl
 	i->had_slot = false;
 	if (f->holder[0] == '\0' || wp_fault(WP_FAULT_TRUST_HOLDER))
 		return false;
-	if (is_relay(c, f)) {
+	if (is_relay(p, f)) {
 		i->foreign.client[0] = '\0';
 		return false;
 	}
@@ -60,11 +60,11 @@ void wp_slot_identity_streams(struct wp_slot_identity *i, const struct wp_source
 
 /* -- another database, another epoch ------------------------------------------ */
 
-bool wp_slot_identity_is_foreign(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
+bool wp_slot_identity_is_foreign(const struct wp_slot_identity *i, const struct wp_slot_progress *p,
 				 const struct wp_source_facts *f, struct wp_error *error)
 {
 	uint64_t known = i->started ? i->system_id : f->slot_checkpoint_system_id;
-	bool raised = !i->started && c->epoch > f->slot_checkpoint_epoch;
+	bool raised = !i->started && p->epoch > f->slot_checkpoint_epoch;
 
 	if (known == 0 || known == f->system_id || raised)
 		return false;
@@ -78,17 +78,17 @@ bool wp_slot_identity_is_foreign(const struct wp_slot_identity *i, const struct 
 }
 
 /* Whoever had the slot last, this process or another. */
-bool wp_slot_identity_is_older_epoch(const struct wp_slot_claim *c, const struct wp_source_facts *f,
-				     struct wp_error *error)
+bool wp_slot_identity_is_older_epoch(const struct wp_slot_progress *p,
+				     const struct wp_source_facts *f, struct wp_error *error)
 {
-	if (!f->slot_checkpoint_readable || c->epoch >= f->slot_checkpoint_epoch)
+	if (!f->slot_checkpoint_readable || p->epoch >= f->slot_checkpoint_epoch)
 		return false;
 	(void)wp_error_set(
 		error, WP_CONFIG,
 		"relay.epoch is %u, but relay %s sent events of this slot with epoch %u: new "
 		"events would get lower positions, and consumers that drop duplicates by "
 		"walpost-position would drop all of them. Set relay.epoch = %u and start again",
-		(unsigned)c->epoch, f->slot_checkpoint_owner, (unsigned)f->slot_checkpoint_epoch,
+		(unsigned)p->epoch, f->slot_checkpoint_owner, (unsigned)f->slot_checkpoint_epoch,
 		(unsigned)f->slot_checkpoint_epoch);
 	return true;
 }
@@ -104,7 +104,7 @@ struct gap {
 	bool is_written; /* there is a row that would say it again */
 };
 
-static void say(const struct wp_slot_claim *c, const struct gap *g, struct wp_error *error)
+static void say(const struct wp_slot_progress *p, const struct gap *g, struct wp_error *error)
 {
 	char slot[WP_LSN_TEXT_SIZE];
 	char confirmed[WP_LSN_TEXT_SIZE];
@@ -116,7 +116,7 @@ static void say(const struct wp_slot_claim *c, const struct gap *g, struct wp_er
 		"recreated it: no relay has read the %" PRIu64
 		" bytes of WAL between these positions, and events committed there may be missing "
 		"in Kafka. %s. Then start again",
-		c->slot, wp_lsn_text(g->slot, slot), g->who, wp_lsn_text(g->confirmed, confirmed),
+		p->slot, wp_lsn_text(g->slot, slot), g->who, wp_lsn_text(g->confirmed, confirmed),
 		*g->when ? " at " : "", g->when, g->how, bytes,
 		g->is_written ? WP_SLOT_MOVED : WP_SLOT_REPLACE);
 }
@@ -124,24 +124,24 @@ static void say(const struct wp_slot_claim *c, const struct gap *g, struct wp_er
 /* -- what this process knows itself -------------------------------------------- */
 
 /* Of all relays it had the slot last. Without the row: if nobody else was seen to have it. */
-static bool is_ours(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
+static bool is_ours(const struct wp_slot_identity *i, const struct wp_slot_progress *p,
 		    const struct wp_source_facts *f)
 {
 	if (!f->slot_checkpoint_readable || !f->slot_checkpoint_writable)
 		return i->had_slot;
-	return strcmp(f->slot_checkpoint_owner, c->owner) == 0 &&
+	return strcmp(f->slot_checkpoint_owner, p->owner) == 0 &&
 	       (i->had_slot || !wp_fault(WP_FAULT_TRUST_HOLDER));
 }
 
 /* The slot stands beyond what we ever confirmed, and we did not take it over there. */
-static bool is_beyond_us(const struct wp_slot_claim *c, const struct wp_source_facts *f)
+static bool is_beyond_us(const struct wp_slot_progress *p, const struct wp_source_facts *f)
 {
-	return f->slot_confirmed > c->highest_flush && f->slot_confirmed > c->confirmed_lsn &&
+	return f->slot_confirmed > p->highest_flush && f->slot_confirmed > p->confirmed_lsn &&
 	       f->slot_confirmed > f->slot_checkpoint_taken_at;
 }
 
 /* By whom, as far as it was seen; "": it was not. */
-static void say_moved(const struct wp_slot_claim *c, const char *by, const struct gap *found,
+static void say_moved(const struct wp_slot_progress *p, const char *by, const struct gap *found,
 		      struct wp_error *error)
 {
 	char how[WP_HOLDER_SIZE + 80];
@@ -152,38 +152,38 @@ static void say_moved(const struct wp_slot_claim *c, const char *by, const struc
 	g.how = how;
 	g.who = "this process";
 	g.when = "";
-	say(c, &g, error);
+	say(p, &g, error);
 }
 
-static bool is_beyond_start(const struct wp_slot_claim *c, const struct wp_source_view *v)
+static bool is_beyond_start(const struct wp_slot_progress *p, const struct wp_source_view *v)
 {
 	/* Nothing was confirmed on this stream yet: what the ledger says is not told. */
-	return v->claimed > v->facts.slot_confirmed && v->claimed > c->highest_flush &&
+	return v->claimed > v->facts.slot_confirmed && v->claimed > p->highest_flush &&
 	       !wp_fault(WP_FAULT_TRUST_SLOT);
 }
 
-bool wp_slot_identity_moved_at_start(const struct wp_slot_claim *c, const struct wp_source_view *v,
-				     struct wp_error *error)
+bool wp_slot_identity_moved_at_start(const struct wp_slot_progress *p,
+				     const struct wp_source_view *v, struct wp_error *error)
 {
 	const struct gap g = {
-		.confirmed = wp_lsn_max(v->facts.slot_confirmed, c->highest_flush),
+		.confirmed = wp_lsn_max(v->facts.slot_confirmed, p->highest_flush),
 		.slot = v->claimed,
 		.is_written = v->facts.slot_checkpoint_readable,
 	};
 
-	if (v->claimed_from_other || !is_beyond_start(c, v))
+	if (v->claimed_from_other || !is_beyond_start(p, v))
 		return false;
-	say_moved(c, "", &g, error);
+	say_moved(p, "", &g, error);
 	return true;
 }
 
-bool wp_slot_identity_tells_start(const struct wp_slot_claim *c, const struct wp_source_view *v,
+bool wp_slot_identity_tells_start(const struct wp_slot_progress *p, const struct wp_source_view *v,
 				  struct wp_error *error)
 {
 	char slot[WP_LSN_TEXT_SIZE];
 	char seen[WP_LSN_TEXT_SIZE];
 
-	if (!v->claimed_from_other || !is_beyond_start(c, v))
+	if (!v->claimed_from_other || !is_beyond_start(p, v))
 		return false;
 	(void)wp_error_set(
 		error, WP_OK,
@@ -191,19 +191,19 @@ bool wp_slot_identity_tells_start(const struct wp_slot_claim *c, const struct wp
 		" bytes beyond %s, where this relay had found it. Another relay wrote its "
 		"name into walpost.slot_checkpoint meanwhile, so it may have confirmed the "
 		"rest: a moved slot would look the same",
-		c->slot, wp_lsn_text(v->claimed, slot), v->claimed - v->facts.slot_confirmed,
+		p->slot, wp_lsn_text(v->claimed, slot), v->claimed - v->facts.slot_confirmed,
 		wp_lsn_text(v->facts.slot_confirmed, seen));
 	return true;
 }
 
 /* -- what the slot checkpoint knows ----------------------------------------------------------- */
 
-static bool is_believed(const struct wp_slot_claim *c, const struct wp_source_facts *f)
+static bool is_believed(const struct wp_slot_progress *p, const struct wp_source_facts *f)
 {
 	/* A row that could not be kept true says nothing; a new epoch begins anew. */
 	return f->slot_checkpoint_readable && f->slot_checkpoint_writable &&
 	       f->slot_checkpoint_owner[0] != '\0' && f->slot_checkpoint_confirmed != 0 &&
-	       c->epoch <= f->slot_checkpoint_epoch;
+	       p->epoch <= f->slot_checkpoint_epoch;
 }
 
 /* Was the byte before the slot's position written after the owner's timeline had ended? */
@@ -260,7 +260,7 @@ static bool was_moved_by_foreign_client(const struct wp_slot_identity *i,
 }
 
 static void say_moved_by_foreign_client(const struct wp_slot_identity *i,
-					const struct wp_slot_claim *c,
+					const struct wp_slot_progress *p,
 					const struct wp_source_facts *f, struct wp_error *error)
 {
 	char how[WP_HOLDER_SIZE + 40];
@@ -275,10 +275,10 @@ static void say_moved_by_foreign_client(const struct wp_slot_identity *i,
 
 	(void)snprintf(how, sizeof(how), "this one moved it, which is no relay: %s",
 		       i->foreign.client);
-	say(c, &g, error);
+	say(p, &g, error);
 }
 
-bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
+bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct wp_slot_progress *p,
 				const struct wp_source_facts *f, struct wp_error *error)
 {
 	char who[WP_OWNER_SIZE + 8];
@@ -286,22 +286,22 @@ bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct w
 	/* Another may have had the slot, and nobody may be accused for want of a word. */
 	if (f->slot_checkpoint_unsure || wp_fault(WP_FAULT_TRUST_SLOT))
 		return false;
-	if (is_ours(i, c, f)) {
-		if (!is_beyond_us(c, f))
+	if (is_ours(i, p, f)) {
+		if (!is_beyond_us(p, f))
 			return false;
 		const struct gap g = {
-			.confirmed = wp_lsn_max(c->confirmed_lsn, c->highest_flush),
+			.confirmed = wp_lsn_max(p->confirmed_lsn, p->highest_flush),
 			.slot = f->slot_confirmed,
 			.is_written = f->slot_checkpoint_readable,
 		};
-		say_moved(c, i->foreign.client, &g, error);
+		say_moved(p, i->foreign.client, &g, error);
 		return true;
 	}
-	bool believed = is_believed(c, f);
+	bool believed = is_believed(p, f);
 	if (believed && is_behind(f, error))
 		return true;
 	/* By us, whatever the row says: it could not be written, perhaps. */
-	if (i->started && f->slot_confirmed <= wp_lsn_max(c->confirmed_lsn, c->highest_flush))
+	if (i->started && f->slot_confirmed <= wp_lsn_max(p->confirmed_lsn, p->highest_flush))
 		return false;
 	const char *how = believed ? how_it_is_known(f) : NULL;
 	if (how != NULL) {
@@ -314,32 +314,32 @@ bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct w
 			.slot = f->slot_confirmed,
 			.is_written = true,
 		};
-		say(c, &g, error);
+		say(p, &g, error);
 		return true;
 	}
 	if (was_moved_by_foreign_client(i, f))
-		say_moved_by_foreign_client(i, c, f, error);
+		say_moved_by_foreign_client(i, p, f, error);
 	return was_moved_by_foreign_client(i, f);
 }
 
 /* -- what is only told -------------------------------------------------------------- */
 
-bool wp_slot_identity_may_resume(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
+bool wp_slot_identity_may_resume(const struct wp_slot_identity *i, const struct wp_slot_progress *p,
 				 const struct wp_source_facts *f)
 {
 	if (!i->started)
 		return false;
 	if (wp_fault(WP_FAULT_RESUME_AFTER_MOVE))
 		return true;
-	return !c->lost_ticket && f->timelines.current == i->timeline &&
-	       f->slot_confirmed <= wp_lsn_max(c->highest_flush, c->confirmed_lsn);
+	return !p->lost_ticket && f->timelines.current == i->timeline &&
+	       f->slot_confirmed <= wp_lsn_max(p->highest_flush, p->confirmed_lsn);
 }
 
 /* No row tells whether it was a relay. */
-static bool tells_distance_to_us(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
+static bool tells_distance_to_us(const struct wp_slot_identity *i, const struct wp_slot_progress *p,
 				 const struct wp_source_facts *f, struct wp_error *error)
 {
-	wp_lsn ours = wp_lsn_max(c->confirmed_lsn, c->highest_flush);
+	wp_lsn ours = wp_lsn_max(p->confirmed_lsn, p->highest_flush);
 	char slot[WP_LSN_TEXT_SIZE];
 	char confirmed[WP_LSN_TEXT_SIZE];
 
@@ -351,7 +351,7 @@ static bool tells_distance_to_us(const struct wp_slot_identity *i, const struct 
 		" bytes beyond %s, which this process confirmed last; %s. Another process had "
 		"the slot, and without the record of walpost.slot_checkpoint it is not known "
 		"whether that was a relay: a moved slot would look the same",
-		c->slot, wp_lsn_text(f->slot_confirmed, slot), f->slot_confirmed - ours,
+		p->slot, wp_lsn_text(f->slot_confirmed, slot), f->slot_confirmed - ours,
 		wp_lsn_text(ours, confirmed),
 		f->slot_checkpoint_unsure ? "its row cannot be read just now"
 					  : "there is no row that it could be told by");
@@ -359,22 +359,22 @@ static bool tells_distance_to_us(const struct wp_slot_identity *i, const struct 
 }
 
 bool wp_slot_identity_tells_distance(const struct wp_slot_identity *i,
-				     const struct wp_slot_claim *c, const struct wp_source_facts *f,
-				     struct wp_error *error)
+				     const struct wp_slot_progress *p,
+				     const struct wp_source_facts *f, struct wp_error *error)
 {
 	char slot[WP_LSN_TEXT_SIZE];
 	char confirmed[WP_LSN_TEXT_SIZE];
 
-	if (f->slot_checkpoint_unsure || !is_believed(c, f))
-		return tells_distance_to_us(i, c, f, error);
-	if (is_ours(i, c, f) || f->slot_confirmed <= f->slot_checkpoint_confirmed)
+	if (f->slot_checkpoint_unsure || !is_believed(p, f))
+		return tells_distance_to_us(i, p, f, error);
+	if (is_ours(i, p, f) || f->slot_confirmed <= f->slot_checkpoint_confirmed)
 		return false;
 	(void)wp_error_set(
 		error, WP_OK,
 		"slot %s is at %s, %" PRIu64
 		" bytes beyond %s, which relay %s recorded at %s; that relay did not stop cleanly, "
 		"so it may have confirmed the rest as well: a moved slot would look the same",
-		c->slot, wp_lsn_text(f->slot_confirmed, slot),
+		p->slot, wp_lsn_text(f->slot_confirmed, slot),
 		f->slot_confirmed - f->slot_checkpoint_confirmed,
 		wp_lsn_text(f->slot_checkpoint_confirmed, confirmed), f->slot_checkpoint_owner,
 		f->slot_checkpoint_confirmed_at);
@@ -382,10 +382,10 @@ bool wp_slot_identity_tells_distance(const struct wp_slot_identity *i,
 }
 
 bool wp_slot_identity_tells_timeline(const struct wp_slot_identity *i,
-				     const struct wp_slot_claim *c, const struct wp_source_facts *f,
-				     struct wp_error *error)
+				     const struct wp_slot_progress *p,
+				     const struct wp_source_facts *f, struct wp_error *error)
 {
-	if (i->started || !is_believed(c, f) || f->timelines.current == f->slot_checkpoint_timeline)
+	if (i->started || !is_believed(p, f) || f->timelines.current == f->slot_checkpoint_timeline)
 		return false;
 	(void)wp_error_set(error, WP_OK,
 			   "the server is on timeline %u, but was on %u at the last record of "

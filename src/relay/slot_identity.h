@@ -43,7 +43,7 @@ struct wp_slot_identity {
 };
 
 /* Who we are, and how far we came. */
-struct wp_slot_claim {
+struct wp_slot_progress {
 	const char *slot;
 	const char *owner;
 	uint16_t epoch;
@@ -53,32 +53,32 @@ struct wp_slot_claim {
 };
 
 /* Another has the slot. True: it is no relay, and that is new. */
-bool wp_slot_identity_sees_holder(struct wp_slot_identity *i, const struct wp_slot_claim *c,
+bool wp_slot_identity_sees_holder(struct wp_slot_identity *i, const struct wp_slot_progress *p,
 				  const struct wp_source_facts *f);
 /* A stream began. */
 void wp_slot_identity_streams(struct wp_slot_identity *i, const struct wp_source_facts *f);
 /* True with the error: a human must look. In this order. */
-bool wp_slot_identity_is_foreign(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
+bool wp_slot_identity_is_foreign(const struct wp_slot_identity *i, const struct wp_slot_progress *p,
 				 const struct wp_source_facts *f, struct wp_error *error);
-bool wp_slot_identity_is_older_epoch(const struct wp_slot_claim *c, const struct wp_source_facts *f,
-				     struct wp_error *error);
-bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
+bool wp_slot_identity_is_older_epoch(const struct wp_slot_progress *p,
+				     const struct wp_source_facts *f, struct wp_error *error);
+bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct wp_slot_progress *p,
 				const struct wp_source_facts *f, struct wp_error *error);
 /* May the stream go on at what was read, with its tickets? Else from where the slot stands. */
-bool wp_slot_identity_may_resume(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
+bool wp_slot_identity_may_resume(const struct wp_slot_identity *i, const struct wp_slot_progress *p,
 				 const struct wp_source_facts *f);
 /* The row names us, and the slot stood where neither we nor what was found before the start put it. */
-bool wp_slot_identity_moved_at_start(const struct wp_slot_claim *c, const struct wp_source_view *v,
-				     struct wp_error *error);
+bool wp_slot_identity_moved_at_start(const struct wp_slot_progress *p,
+				     const struct wp_source_view *v, struct wp_error *error);
 /* Likewise, but another relay may have done that: only told. */
-bool wp_slot_identity_tells_start(const struct wp_slot_claim *c, const struct wp_source_view *v,
+bool wp_slot_identity_tells_start(const struct wp_slot_progress *p, const struct wp_source_view *v,
 				  struct wp_error *error);
 /* What a start finds that nothing can judge is told at least: true with the error. */
 bool wp_slot_identity_tells_distance(const struct wp_slot_identity *i,
-				     const struct wp_slot_claim *c, const struct wp_source_facts *f,
-				     struct wp_error *error);
+				     const struct wp_slot_progress *p,
+				     const struct wp_source_facts *f, struct wp_error *error);
 bool wp_slot_identity_tells_timeline(const struct wp_slot_identity *i,
-				     const struct wp_slot_claim *c, const struct wp_source_facts *f,
-				     struct wp_error *error);
+				     const struct wp_slot_progress *p,
+				     const struct wp_source_facts *f, struct wp_error *error);
 
 #endif
