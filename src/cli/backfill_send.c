@@ -352,10 +352,10 @@ enum wp_rc wp_backfill_judge_topic_ends(struct wp_backfill *b, struct wp_error *
 			   "walpost: cannot determine whether the database is behind the events "
 			   "delivered from it: %s\n",
 			   ends->error.text);
-	if (!ends->found || !wp_behind_check_finds(&ends->highest, &b->facts))
+	if (!ends->found || !wp_behind_is(&ends->highest, &b->facts))
 		return WP_OK;
 	(void)snprintf(where, sizeof(where), "is in Kafka (topic %s, partition %d)", ends->topic,
 		       (int)ends->partition);
-	wp_behind_check_say(&ends->highest, &b->facts, where, "", error);
+	wp_behind_say(&ends->highest, &b->facts, where, "", error);
 	return WP_CONFIG;
 }

@@ -40,7 +40,7 @@ enum wp_behind wp_behind_judge(const struct wp_position *delivered,
 	return WP_BEHIND_NEWER;
 }
 
-bool wp_behind_check_finds(const struct wp_position *p, const struct wp_source_facts *f)
+bool wp_behind_is(const struct wp_position *p, const struct wp_source_facts *f)
 {
 	wp_lsn end = 0;
 
@@ -91,8 +91,8 @@ static void say_what_happened(enum wp_behind behind, const struct wp_position *p
 	}
 }
 
-void wp_behind_check_say(const struct wp_position *p, const struct wp_source_facts *f,
-			 const char *where, const char *hint, struct wp_error *ret)
+void wp_behind_say(const struct wp_position *p, const struct wp_source_facts *f, const char *where,
+		   const char *hint, struct wp_error *ret)
 {
 	char position[WP_POSITION_TEXT_SIZE];
 	char happened[400];
@@ -145,11 +145,11 @@ bool wp_behind_check_asks(struct wp_behind_check *c, uint64_t moves)
 
 /* -- the answer ----------------------------------------------------------- */
 
-static enum wp_behind_answer judge_known(struct wp_behind_check *c,
-					 const struct wp_topic_ends *ends,
-					 const struct wp_source_facts *f)
+static enum wp_behind_check_answer judge_known(struct wp_behind_check *c,
+					       const struct wp_topic_ends *ends,
+					       const struct wp_source_facts *f)
 {
-	bool is_behind = ends->found && wp_behind_check_finds(&ends->highest, f);
+	bool is_behind = ends->found && wp_behind_is(&ends->highest, f);
 
 	if (is_behind && !c->refreshed) {
 		c->refreshed = true;
@@ -161,9 +161,9 @@ static enum wp_behind_answer judge_known(struct wp_behind_check *c,
 	return ends->error.text[0] != '\0' ? WP_BEHIND_CHECK_NOT_READ : WP_BEHIND_CHECK_GOES_ON;
 }
 
-enum wp_behind_answer wp_behind_check_step(struct wp_behind_check *c,
-					   const struct wp_topic_ends *ends,
-					   const struct wp_source_facts *f)
+enum wp_behind_check_answer wp_behind_check_step(struct wp_behind_check *c,
+						 const struct wp_topic_ends *ends,
+						 const struct wp_source_facts *f)
 {
 	switch (ends->state) {
 	case WP_TOPIC_ENDS_NONE:

@@ -24,7 +24,7 @@ static void halt(struct wp_relay *r, const struct wp_position *p, const char *wh
 {
 	struct wp_error error;
 
-	wp_behind_check_say(p, &wp_relay_source(r)->facts, where, hint, &error);
+	wp_behind_say(p, &wp_relay_source(r)->facts, where, hint, &error);
 	wp_relay_halt(r, WP_EXIT_HUMAN, "server_behind", &error, now);
 }
 
@@ -104,7 +104,7 @@ bool wp_relay_may_stream(struct wp_relay *r, struct wp_now now)
 	};
 	const struct wp_position *delivered = &r->behind.delivered;
 
-	if (delivered->commit_lsn != 0 && wp_behind_check_finds(delivered, f)) {
+	if (delivered->commit_lsn != 0 && wp_behind_is(delivered, f)) {
 		/* Not confirmed, perhaps, and even queued only: what counts is that it may be there. */
 		halt(r, delivered, "was sent to Kafka by this process, or queued to be", "", now);
 		return false;

@@ -15,7 +15,7 @@ static inline int wp_hex_value(uint8_t c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Of four of them: a unit of UTF-16, as JSON has it behind \u. */
+/* The unit of UTF-16 that four hexadecimal digits stand for, as JSON has them behind \u: they must be digits. */
 static inline uint32_t wp_hex_unit(const uint8_t *digits)
 {
 	uint32_t unit = 0;

@@ -1,6 +1,6 @@
 /*
- * Reads the ends of topics for the highest walpost-position: a short-lived consumer, without a group, that commits nothing.
- * Blocks: for the worker. It needs the right to read the topics; what it may not
+ * Reads the ends of topics for the highest walpost-position: a short-lived consumer, without a
+ * group, that commits nothing. Blocks: for the worker. It needs the right to read the topics; what it may not
  * or cannot read is counted and said.
  *
  * Bounded: 4,096 partitions, 64 of them at a time, the last 4,096 messages of each at

@@ -23,7 +23,8 @@ typedef void (*wp_last_slot_checkpoint_done)(void *arg, const struct wp_error *e
 
 struct wp_last_slot_checkpoint_setup {
 	const struct wp_postgres_options *options;
-	const PGconn *same_as; /* the stream's, NULL: it is gone; for new only */
+	const PGconn *
+		same_as; /* the stream's, for wp_last_slot_checkpoint_new() only; NULL: it is gone */
 	struct wp_slot_checkpoint_row row;
 	wp_lsn confirmed;   /* 0: we never had the slot, and only the trouble is written */
 	char walsender[16]; /* that was ours; "0": none */

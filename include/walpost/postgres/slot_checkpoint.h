@@ -53,7 +53,7 @@ struct wp_slot_checkpoint_row {
 /* The row if there is one, of a whole table that may be read: else the server logs an error. */
 enum wp_rc wp_slot_checkpoint_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
 				       struct wp_error *error) WP_MUST_CHECK;
-/* Fills the checkpoint_* members of `facts` but checkpoint_writable, and slot_transactions.
+/* Fills the slot_checkpoint_* members of `facts` but slot_checkpoint_writable, and slot_transactions.
  * WP_PROTO: not the answer to that SQL. */
 enum wp_rc wp_slot_checkpoint_read(const PGresult *answer, struct wp_source_facts *facts,
 				   struct wp_error *error) WP_MUST_CHECK;

@@ -45,7 +45,7 @@ const char *wp_behind_check_reason(const struct wp_behind_known *known,
 /* True: ask the sink now, with the topics. */
 bool wp_behind_check_asks(struct wp_behind_check *c, uint64_t moves);
 
-enum wp_behind_answer {
+enum wp_behind_check_answer {
 	WP_BEHIND_CHECK_GOES_ON,   /* the database has it all */
 	WP_BEHIND_CHECK_AWAITED,   /* the sink's answer */
 	WP_BEHIND_CHECK_REFRESH,   /* at the server again */
@@ -54,9 +54,9 @@ enum wp_behind_answer {
 	WP_BEHIND_CHECK_NOT_READ,  /* nor could all be read: go on */
 	WP_BEHIND_CHECK_STOP,	   /* it lacks what was delivered */
 };
-enum wp_behind_answer wp_behind_check_step(struct wp_behind_check *c,
-					   const struct wp_topic_ends *ends,
-					   const struct wp_source_facts *f);
+enum wp_behind_check_answer wp_behind_check_step(struct wp_behind_check *c,
+						 const struct wp_topic_ends *ends,
+						 const struct wp_source_facts *f);
 /* Another has the slot: an answer that came ages. */
 void wp_behind_check_forget(struct wp_behind_check *c);
 /* An event of this position went to the sink. */
@@ -72,9 +72,9 @@ const char *wp_behind_check_topics(struct wp_behind_check *c, struct wp_sink *si
 enum wp_behind wp_behind_judge(const struct wp_position *delivered,
 			       const struct wp_timelines *timelines, wp_lsn server_lsn,
 			       wp_lsn *ret_end);
-bool wp_behind_check_finds(const struct wp_position *p, const struct wp_source_facts *f);
+bool wp_behind_is(const struct wp_position *p, const struct wp_source_facts *f);
 /* `where`: the event is, of position `p`; `hint`: what else may be so. */
-void wp_behind_check_say(const struct wp_position *p, const struct wp_source_facts *f,
-			 const char *where, const char *hint, struct wp_error *ret);
+void wp_behind_say(const struct wp_position *p, const struct wp_source_facts *f, const char *where,
+		   const char *hint, struct wp_error *ret);
 
 #endif

@@ -69,7 +69,7 @@ struct wp_source_facts {
 	struct wp_column_facts columns; /* of the outboxes' tables, in their order */
 	enum wp_transfer transfer;	/* how rows had best be asked for */
 	bool text_will_do;		/* as text too, when they do not come so */
-	bool slot_checkpoint_stopped; /* in good order: the slot stood at checkpoint_confirmed then */
+	bool slot_checkpoint_stopped; /* in good order: the slot stood at slot_checkpoint_confirmed then */
 	wp_lsn slot_checkpoint_confirmed;      /* what that owner wrote down last; 0: nothing */
 	char slot_checkpoint_confirmed_at[32]; /* when, in words */
 	char slot_checkpoint_topics
@@ -185,8 +185,8 @@ struct wp_source_ops {
 	/* STREAMING only. WP_IO as in next(). Never waits: what the socket does
 	 * not take now follows when it can. */
 	enum wp_rc (*status)(struct wp_source *s, const struct wp_status *status);
-	/* STREAMING only: CopyDone, then read and discard until the server ends, then the
-	 * checkpoint: the flush of the last status, and how it ended. */
+	/* STREAMING only: CopyDone, then read and discard until the server ends, then
+	 * write the slot checkpoint: the flush of the last status, and how it ended. */
 	void (*finish)(struct wp_source *s, const char *topics);
 	/*
 	 * From any state: closes, and writes the slot checkpoint on a connection of its own, if
@@ -203,14 +203,14 @@ struct wp_source_ops {
 	 * ask_partitions, which view() tells: what cannot be asked or written now is
 	 * dropped. ask_partitions: those of the outboxes, anew. watch: the state of the slot, anew.
 	 * write_down: into the slot checkpoint row that all below `confirmed` was confirmed, by
-	 * these topics (comma-separated, fewer than WP_CHECKPOINT_TOPICS_SIZE bytes).
+	 * these topics (comma-separated, fewer than WP_SLOT_CHECKPOINT_TOPICS_SIZE bytes).
 	 */
 	void (*ask_partitions)(struct wp_source *s);
 	void (*watch)(struct wp_source *s);
 	void (*write_down)(struct wp_source *s, wp_lsn confirmed, const char *topics);
 	/*
 	 * From any state: what keeps events from being delivered, and for how long, as the slot checkpoint
-	 * row is to say with each write from now on; "": nothing. Cut at WP_CHECKPOINT_TROUBLE_SIZE.
+	 * row is to say with each write from now on; "": nothing. Cut at WP_SLOT_CHECKPOINT_TROUBLE_SIZE.
 	 */
 	void (*trouble)(struct wp_source *s, const char *what, int64_t for_ms);
 	/* The same for life: what it says changes. */

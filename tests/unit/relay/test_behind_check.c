@@ -13,7 +13,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static enum wp_behind_answer step(void)
+static enum wp_behind_check_answer step(void)
 {
 	return wp_behind_check_step(&c, &ends, &f);
 }
