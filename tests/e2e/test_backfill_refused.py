@@ -6,6 +6,7 @@ import os
 import pytest
 
 from lib import backfill
+from lib.process import finish
 from lib.waiting import wait_until
 
 MISSING = ("--missing", "--order-by", "n")
@@ -131,6 +132,6 @@ def test_a_prepared_transaction_that_blocks_the_slot_is_named(make_stage, own_po
     process = backfill.start(stage, *MISSING, "--timeout", "60s")
     wait_until(lambda: backfill.has_slot(stage) or process.poll() is not None, 20, "it waits")
     stage.sql("ROLLBACK PREPARED 'it''s forgotten'")
-    _, said = process.communicate(timeout=60)
+    _, said = finish(process, 60)
     assert process.returncode == 0, said
     assert backfill.sent(stage) == backfill.ids(stage)

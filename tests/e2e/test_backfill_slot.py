@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from lib import backfill
+from lib.process import finish
 from lib.sql_scripts import run_script
 from lib.waiting import wait_until
 
@@ -130,9 +131,9 @@ def test_once_the_slot_is_another_cleanup_takes_no_row_for_delivered(held):
 def _interrupted_by(stage, act, *arguments):
     process = backfill.start(stage, *MISSING, *arguments, "--rate", "5")
     before = len(backfill.sent(stage))
-    wait_until(lambda: len(backfill.sent(stage)) > before or process.poll() is not None, 60, "some are sent")
+    wait_until(lambda: len(backfill.sent(stage)) > before or process.poll() is not None, 240, "some are sent")
     act()
-    _, said = process.communicate(timeout=60)
+    _, said = finish(process, 60)
     assert process.returncode == 1 and "--missing --force" in said, said
     backfill.no_slot_is_left(stage, but=[stage.slot])
     return said
@@ -155,9 +156,9 @@ def test_a_relay_that_is_started_meanwhile_ends_it_at_once(held):
 def test_interrupted_it_says_that_no_slot_was_created(lost, number):
     process = backfill.start(lost, *MISSING, "--rate", "5")
     before = len(backfill.sent(lost))
-    wait_until(lambda: len(backfill.sent(lost)) > before or process.poll() is not None, 60, "some are sent")
+    wait_until(lambda: len(backfill.sent(lost)) > before or process.poll() is not None, 240, "some are sent")
     process.send_signal(number)
-    _, said = process.communicate(timeout=20)
+    _, said = finish(process, 20)
     assert process.returncode == 1 and "interrupted: no slot was created" in said
     backfill.no_slot_is_left(lost)
     backfill.done(backfill.run(lost, *MISSING))

@@ -10,6 +10,7 @@ from e2e.test_failover_slot import pair  # noqa: F401 - a fixture
 from lib import process
 from lib.relay import run_command
 from lib.sql_scripts import slot_accept
+from lib.waiting import wait_until
 
 KEYED = ("PARTITION BY LIST (aggregateid)", *RANGES[1:])
 SLOWLY = {"cleanup.interval": "2s"}  # so that all is done between two looks
@@ -125,10 +126,18 @@ def test_a_parent_by_inheritance_publishes_nothing_and_a_child_hinders_nothing(s
     stage.sql("CREATE TABLE base (LIKE outbox); ALTER TABLE outbox INHERIT base")
     stage.sql("CREATE UNLOGGED TABLE child () INHERITS (outbox)")
     stage.sql(f"ALTER PUBLICATION {stage.publication} ADD TABLE ONLY base")
-    relay = cleaning(stage, {"outbox.ignore": "public.child", "relay.on_halt": "hold"})
+    relays = []
+
+    def cleanup_sees_it():
+        """Before the relay does, which stops then."""
+        stage.sql(f"ALTER PUBLICATION {stage.publication} ADD TABLE ONLY outbox")
+        relays.append(cleaning(stage, {"outbox.ignore": "public.child"}))
+        stage.sql(f"ALTER PUBLICATION {stage.publication} DROP TABLE ONLY outbox")
+        wait_until(lambda: relays[-1].log("cleanup_waits") or not relays[-1].is_alive(), WAIT, "it is seen")
+        return relays[-1].log("cleanup_waits")
+
     stage.sql(f"ALTER PUBLICATION {stage.publication} DROP TABLE ONLY outbox")
-    # Whichever looks first.
-    relay.wait_until(lambda: relay.log("cleanup_waits") or relay.log("events_would_be_lost"), WAIT, "it is seen")
+    wait_until(cleanup_sees_it, 120, "cleanup looks first")
     lost = insert(stage, 2)
     with stage.connect() as watcher:
         watcher.execute("SELECT pg_sleep(1)")

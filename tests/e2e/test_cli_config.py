@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from lib.relay import binary, clean_environment, run_command
+from lib.waiting import limit_factor
 
 RIGHT = "[postgres]\nconninfo = dbname=app\n[kafka]\nbootstrap.servers = k:9092\n"
 
@@ -64,7 +65,7 @@ def test_a_closed_standard_output_is_no_place_for_events(closed, tmp_path):
     file.write_text(RIGHT)
     done = subprocess.run(
         ["sh", "-c", f'exec "$0" "$@" {closed}', binary(), "run", "-c", file, "--set", "relay.sink=stdout"],
-        stderr=subprocess.PIPE, text=True, env=clean_environment(), timeout=20,
+        stderr=subprocess.PIPE, text=True, env=clean_environment(), timeout=20 * limit_factor(),
     )
     assert done.returncode == 2
     assert "standard output is not open for writing" in done.stderr

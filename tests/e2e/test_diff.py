@@ -16,6 +16,7 @@ from lib import places, process
 from lib.murmur2 import partition_of
 from lib.relay import binary, clean_environment, config_text, run_command
 from lib.stage import OUTBOX_COLUMNS
+from lib.waiting import limit_factor
 
 EQUAL, DIFFERENT, WRONG = 0, 1, 2
 PARTITIONS = 4
@@ -462,7 +463,7 @@ def test_a_terminal_sees_how_far_it_is(stage, hand):
     path.write_text(config_text(stage.config()))
     ours, its = os.openpty()
     done = subprocess.run([binary(), "diff", "-c", path], env=clean_environment(), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=its, timeout=30)
+                          stdout=subprocess.PIPE, stderr=its, timeout=30 * limit_factor())
     os.close(its)
     said = b""
     with open(ours, "rb", buffering=0) as terminal, contextlib.suppress(OSError):  # EIO: that was all
@@ -598,7 +599,7 @@ def test_many_rows_take_bounded_memory(make_stage, own_postgres, scaled):
     peak = process.Peak(stage.folder)
     done = subprocess.run(
         [*peak.wrapper, binary(), "diff", "-c", path, "--json", "--limit", "1000000"], capture_output=True, text=True,
-        env=clean_environment(), timeout=300)
+        env=clean_environment(), timeout=300 * limit_factor())
     assert done.returncode == EQUAL, done.stderr
     result = json.loads(done.stdout)
     assert _counts(result) == _all_equal(rows)

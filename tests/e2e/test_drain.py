@@ -11,6 +11,7 @@ import pytest
 
 from lib import process
 from lib.checker import check_all, check_once
+from lib.process import finish
 from lib.relay import binary, clean_environment, config_text, run_command
 from lib.sql_scripts import passing_role, run_script
 from lib.stage import identifier
@@ -67,10 +68,12 @@ def _standby_of_another_database(stage):
 
 def _is_held_connected(stage, standby):
     """Is the standby stopped by a signal, and connected? One that is not goes on."""
+    asked = """SELECT pid FROM pg_stat_replication JOIN pg_stat_activity USING (pid) WHERE datname = current_database()
+               AND pid NOT IN (SELECT active_pid FROM pg_replication_slots WHERE active_pid IS NOT NULL)"""
     process.pause(standby.pid)
-    if stage.sql("""SELECT FROM pg_stat_replication JOIN pg_stat_activity USING (pid)
-                    WHERE datname = current_database()
-                      AND pid NOT IN (SELECT active_pid FROM pg_replication_slots WHERE active_pid IS NOT NULL)"""):
+    seen = stage.sql(asked)
+    let_grow_old(0.5)  # one that it has just closed is gone then
+    if seen and stage.sql(asked) == seen:
         return True
     process.resume(standby.pid)
     return False
@@ -172,7 +175,7 @@ def test_a_relay_that_is_killed_and_started_meanwhile_is_drained_all_the_same(ma
     relay.kill()
     relay.start()
     mortal_kafka.start()
-    out, err = command.communicate(timeout=90)
+    out, err = finish(command, 90)
     assert command.returncode == 0, err
     assert out.startswith(f"slot {stage.slot}: drained at ")
     assert relay.wait_exit(10) == 0
@@ -203,7 +206,7 @@ def test_a_standby_that_takes_over_is_told_with_the_cure(prepared):
         assert first.wait_exit(30) == 0
         let_grow_old(1)  # by then the drain has seen the slot without a reader, which it would miss else
         process.resume(second.pid)
-        out, err = command.communicate(timeout=60)
+        out, err = finish(command, 60)
     assert command.returncode == 1, err
     assert f"slot {prepared.slot}: drained at" in out
     # One that connects again is there twice for a moment.

@@ -8,6 +8,7 @@ import pytest
 from lib import process
 from lib.asked import get
 from lib.failover import Standby, return_as_standby
+from lib.process import finish
 from lib.relay import binary, clean_environment, run_command
 from lib.waiting import holds_for, wait_until
 
@@ -147,7 +148,7 @@ def test_while_a_standby_that_counts_is_away_slot_skip_waits_and_then_lists_all(
         waiting = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%FETCH%' AND wait_event LIKE '%Standby%'"
         wait_until(lambda: own_postgres.query(waiting), 20, "it waits for the standby")
         standby.start()
-        said, complained = skipping.communicate(timeout=60)
+        said, complained = finish(skipping, 60)
     assert "3 events in 1 transaction" in said and "to discard these events, use --force" in complained, complained
 
 

@@ -11,7 +11,7 @@ import pytest
 from lib import places, process
 from lib.checker import check_all
 from lib.postgres import Postgres
-from lib.relay import config_text, run_command
+from lib.relay import clean_environment, config_text, run_command
 from lib.waiting import wait_until
 
 pytestmark = pytest.mark.on(18, 17, 14)
@@ -75,7 +75,7 @@ def _accept(stage, *more):
     return run_command("slot", "accept", *more, "-c", file)
 
 
-def _slot_row(stage, columns="*"):
+def _noted(stage, columns="*"):
     rows = stage.sql(f"SELECT {columns} FROM walpost.slot_checkpoint WHERE slot = %s", (stage.slot,))
     return rows[0] if rows else None
 
@@ -103,7 +103,7 @@ def _goes_on(stage, relay):
 def test_a_slot_moved_after_a_good_stop_is_refused_until_it_is_accepted(stage, move):
     relay = _relay_that_worked(stage)
     relay.stop()
-    confirmed, stopped = _slot_row(stage, "confirmed_lsn, stopped")
+    confirmed, stopped = _noted(stage, "confirmed_lsn, stopped")
     assert stopped
     move(stage)
     for _ in range(2):  # and again: a supervisor's restart changes nothing
@@ -114,7 +114,7 @@ def test_a_slot_moved_after_a_good_stop_is_refused_until_it_is_accepted(stage, m
     assert checked.returncode == 1 and "walpost slot accept" in checked.stdout
     done = _accept(stage)
     assert done.returncode == 0 and "accepted" in done.stdout, done.stderr
-    assert _slot_row(stage, "slot_transactions") == (None,)  # PostgreSQL 14 may still show those of the old slot
+    assert _noted(stage, "slot_transactions") == (None,)  # PostgreSQL 14 may still show those of the old slot
     relay.start()
     stage.wait_streaming(relay)
     last = stage.insert("a")
@@ -140,11 +140,11 @@ def test_a_slot_advanced_after_the_server_ended_the_stream_is_refused(stage):
     stage.sql(f"DROP PUBLICATION {stage.publication}")
     stage.insert("lost")
     assert relay.wait_exit(30) == 3
-    assert _slot_row(stage, "stopped") == (True,)
+    assert _noted(stage, "stopped") == (True,)
     stage.publish("outbox")
     relay.start()  # at this place of the log the publication is still missing
     assert relay.wait_exit(30) == 3
-    stopped, told = _slot_row(stage, "stopped, confirmed_lsn - '0/0'::pg_lsn")
+    stopped, told = _noted(stage, "stopped, confirmed_lsn - '0/0'::pg_lsn")
     assert stopped and told >= confirmed
     stage.wait_released()
     _advance(stage)
@@ -161,7 +161,7 @@ def test_a_slot_moved_after_a_stop_without_a_stream_is_refused(make_stage, own_p
     relay.signal(signal.SIGTERM)
     process.resume(relay.pid)
     assert relay.wait_exit() == 0
-    assert _slot_row(stage, "stopped") == (True,)
+    assert _noted(stage, "stopped") == (True,)
     _advance(stage)
     assert "stopped cleanly" in _refusal(relay)
 
@@ -174,14 +174,14 @@ def test_a_last_word_that_the_server_cannot_take_is_said_to_be_missing(make_stag
     relay.stop(10)
     assert relay.log("checkpoint_not_written")
     own_postgres.start()
-    assert _slot_row(stage, "stopped") == (False,)
+    assert _noted(stage, "stopped") == (False,)
     _goes_on(stage, relay)
     relay.stop()
 
 
 def test_a_slot_made_anew_after_a_kill_is_refused_by_what_it_has_decoded(stage):
     relay = _relay_that_worked(stage)
-    relay.wait_until(lambda: _slot_row(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
+    relay.wait_until(lambda: _noted(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
     relay.kill()
     stage.wait_released()
     _start_anew(stage)
@@ -229,7 +229,7 @@ def test_it_is_accepted_also_when_commits_wait_for_the_relay_that_is_not_there(m
 def test_a_slot_that_was_dropped_and_made_anew_by_init_is_known_to_be_new(stage, way):
     relay = _relay_that_worked(stage)
     relay.stop()
-    confirmed, owner = _slot_row(stage, "confirmed_lsn, owner")
+    confirmed, owner = _noted(stage, "confirmed_lsn, owner")
     dropped = run_command("slot", "drop", "-c", relay.config_file)
     assert dropped.returncode == 0, dropped.stderr
     stage.insert("lost")
@@ -240,9 +240,10 @@ def test_a_slot_that_was_dropped_and_made_anew_by_init_is_known_to_be_new(stage,
     else:
         script = run_command("init", "-c", relay.config_file, "--print-sql").stdout
         for _ in range(2):  # a slot that is there is not taken for new
-            subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", stage.postgres.conninfo(stage.database)],
-                           input=script, text=True, check=True, capture_output=True)
-    assert _slot_row(stage, "owner, stopped") == ("walpost init", True)
+            ran = process.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d",
+                               stage.postgres.conninfo(stage.database)], input=script, env=clean_environment())
+            assert ran.returncode == 0, ran.stderr
+    assert _noted(stage, "owner, stopped") == ("walpost init", True)
     _goes_on(stage, relay)
     relay.stop()
     _advance(stage)  # only what init did itself
@@ -281,7 +282,7 @@ def test_a_row_that_could_not_be_written_for_a_while_accuses_nobody(stage):
         stage.insert("a")
         stage.wait_all_confirmed(30, relay)
         assert relay.log("checkpoint_not_written")
-    relay.wait_until(lambda: _slot_row(stage, "owner, stopped") == (relay.log("started")[-1]["owner"], False), 30,
+    relay.wait_until(lambda: _noted(stage, "owner, stopped") == (relay.log("started")[-1]["owner"], False), 30,
                      "the row is written after all")
     relay.kill()
     stage.wait_released()
@@ -308,7 +309,7 @@ def test_the_end_of_one_relay_is_not_written_over_the_beginning_of_the_next(stag
     stage.create_topic()
     relay = stage.relay()
     stage.wait_claimed(relay)
-    next_one = _slot_row(stage, "owner")[0]
+    next_one = _noted(stage, "owner")[0]
     relay.stop()
     relay.start()
     stage.wait_streaming(relay)
@@ -317,11 +318,11 @@ def test_the_end_of_one_relay_is_not_written_over_the_beginning_of_the_next(stag
     stage.wait_all_confirmed(relay=relay)
     # Once it has written that down, it does so again in a minute.
     relay.wait_until(
-        lambda: (_slot_row(stage, "confirmed_lsn - '0/0'::pg_lsn")[0] or 0) > before, 90, "it is written")
+        lambda: (_noted(stage, "confirmed_lsn - '0/0'::pg_lsn")[0] or 0) > before, 90, "it is written")
     stage.sql("UPDATE walpost.slot_checkpoint SET owner = %s, stopped = false WHERE slot = %s", (next_one, stage.slot))
-    begun = _slot_row(stage)
+    begun = _noted(stage)
     relay.stop()
-    assert _slot_row(stage) == begun
+    assert _noted(stage) == begun
 
 
 def test_an_epoch_lower_than_that_of_events_that_were_sent_is_refused(stage):
@@ -336,7 +337,7 @@ def test_an_epoch_lower_than_that_of_events_that_were_sent_is_refused(stage):
     assert error["event"] == "epoch_lowered" and "relay.epoch = 2" in error["reason"]
     checked = run_command("check", "-c", older.config_file)
     assert checked.returncode == 1 and "-- set relay.epoch = 2" in checked.stdout
-    assert _slot_row(stage, "epoch") == (2,)
+    assert _noted(stage, "epoch") == (2,)
     relay.start()
     stage.insert("a")
     stage.wait_all_confirmed(30, relay)
@@ -353,9 +354,9 @@ def test_who_has_the_slot_is_in_the_row_though_another_wrote_it_last(stage):
               "CREATE TRIGGER race BEFORE INSERT OR UPDATE ON walpost.slot_checkpoint "
               "FOR EACH ROW EXECUTE FUNCTION walpost.race()")
     relay = stage.relay()
-    assert _slot_row(stage, "owner") is not None
+    assert _noted(stage, "owner") is not None
     owner = relay.log("started")[0]["owner"]
-    relay.wait_until(lambda: _slot_row(stage, "owner") == (owner,), 20, "it writes the row once it has the slot")
+    relay.wait_until(lambda: _noted(stage, "owner") == (owner,), 20, "it writes the row once it has the slot")
     stage.sql("DROP TRIGGER race ON walpost.slot_checkpoint")
     relay.stop()
 
@@ -364,7 +365,7 @@ def test_a_clean_restart_and_a_kill_are_no_gap(stage):
     relay = _relay_that_worked(stage)
     relay.stop()
     _goes_on(stage, relay)
-    relay.wait_until(lambda: _slot_row(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
+    relay.wait_until(lambda: _noted(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
     for _ in range(3):
         stage.insert("a")
     stage.wait_all_confirmed(relay=relay)
@@ -387,7 +388,7 @@ def test_a_standby_that_takes_over_is_not_refused(stage):
     first.start()
     first.wait_until(lambda: first.log_text().count("standby") > 0, 20, "the first stands by")
     second.kill()
-    stage.wait_until(lambda: stage.is_streaming() and _slot_row(stage, "owner")[0].split(":")[1] == str(first.pid),
+    stage.wait_until(lambda: stage.is_streaming() and _noted(stage, "owner")[0].split(":")[1] == str(first.pid),
                      30, "the first has it again")
     stage.insert("a")
     stage.wait_all_confirmed(relay=first)
@@ -401,7 +402,7 @@ def test_a_standby_that_takes_over_is_not_refused(stage):
 def test_a_crash_of_the_server_is_no_gap(make_stage, own_postgres, how, crash):
     stage = make_stage(postgres=own_postgres)
     relay = _relay_that_worked(stage)
-    relay.wait_until(lambda: _slot_row(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
+    relay.wait_until(lambda: _noted(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
     if how == "stopped":
         relay.stop()
     else:
@@ -422,7 +423,7 @@ def test_a_crash_of_the_server_is_no_gap(make_stage, own_postgres, how, crash):
 
 def test_statistics_that_were_reset_are_no_gap(stage):
     relay = _relay_that_worked(stage)
-    relay.wait_until(lambda: _slot_row(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
+    relay.wait_until(lambda: _noted(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
     relay.kill()
     stage.wait_released()
     stage.sql("SELECT pg_stat_reset_replication_slot(%s)", (stage.slot,))
@@ -443,7 +444,7 @@ def test_a_slot_checkpoint_that_lacks_columns_is_warned_of_and_made_anew(stage):
     stage.sql(warning["cure"])
     _goes_on(stage, relay)
     relay.stop()
-    assert _slot_row(stage, "stopped") == (True,)
+    assert _noted(stage, "stopped") == (True,)
 
 
 @pytest.mark.parametrize("what", ["row", "table"])

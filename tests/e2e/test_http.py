@@ -231,7 +231,7 @@ def test_a_port_that_is_taken_is_refused_at_the_start(stage):
 
 def test_over_ipv6_too(stage):
     relay = stage.relay({"http.listen": "[::1]:0"})
-    connection = http.client.HTTPConnection("::1", http_port(relay), timeout=10)
+    connection = http.client.HTTPConnection("::1", http_port(relay), timeout=10 * limit_factor())
     connection.request("GET", "/livez")
     assert connection.getresponse().read() == b"ok\n"
     connection.close()
@@ -353,7 +353,7 @@ def _dom(url):
     """What a browser has made of it."""
     done = subprocess.run(
         ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom",
-         url], capture_output=True, text=True, timeout=120, env=clean_environment())
+         url], capture_output=True, text=True, timeout=120 * limit_factor(), env=clean_environment())
     assert "</html>" in done.stdout, done.stderr[-2000:]
     return done.stdout
 

@@ -98,6 +98,7 @@ def test_the_period_does_not_change_while_a_transaction_that_accepted_is_open(in
         two.rollback()
 
 
+@pytest.mark.alone  # within that second it is to be seen
 def test_who_accepts_while_the_period_is_to_change_waits_a_second_at_most(inbox):
     with session(inbox) as one, session(inbox) as two, ThreadPoolExecutor(2) as pool:
         assert accept(one, "a")

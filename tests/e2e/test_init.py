@@ -520,7 +520,7 @@ def test_an_interrupted_init_leaves_no_slot_behind(database):
                    "AND wait_event_type = 'Lock'")
         wait_until(lambda: database.server.query(waiting, (database.name,)), 10, "it waits")
         init.send_signal(signal.SIGINT)
-        assert init.wait(10) == 1
+        assert process.wait_exit(init, 10, "walpost init") == 1
         assert "interrupted" in init.stderr.read()
         init.stdout.close(), init.stderr.close()
         busy.execute("COMMIT")

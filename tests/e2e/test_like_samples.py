@@ -3,11 +3,10 @@
 import hashlib
 import json
 import shutil
-import subprocess
 
 import pytest
 
-from lib import places
+from lib import places, process
 from lib.relay import clean_environment
 from servers import cache
 from test_like import TABLES, configurations, settings
@@ -39,8 +38,7 @@ def watermill():
     program = cache.filled(f"like-watermill-{digest}", fill) / "watermill"
 
     def run(*words):
-        done = subprocess.run([program, *map(str, words)], env=clean_environment(), capture_output=True, text=True,
-                              timeout=90, stdin=subprocess.DEVNULL)
+        done = process.run([program, *words], 90, env=clean_environment())
         assert done.returncode == 0, done.stdout + done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 

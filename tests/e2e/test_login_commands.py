@@ -8,6 +8,7 @@ import pytest
 from lib import process
 from lib.doubles import checkers, clouds
 from lib.doubles.postgres_front import PostgresFront
+from lib.process import finish
 from lib.relay import binary, clean_environment, config_text, run_command
 from lib.stage import identifier
 
@@ -146,7 +147,7 @@ def _tail(world):
         while tail.poll() is None:
             world.stage.insert()
             world.stage.wait_all_confirmed(20)
-        shown, said = tail.communicate(timeout=20)
+        shown, said = finish(tail, 20)
     finally:
         tail.kill()
     assert tail.returncode == 0 and world.stage.name in shown, said

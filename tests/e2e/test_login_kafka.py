@@ -238,8 +238,12 @@ def test_tokens_are_renewed_before_their_end_and_sessions_with_them(enter, front
     fronted.front.session_ms = 3600_000
     relay = stage.relay(config, **home.options)
     until = time.monotonic() + scaled(30, 180)
-    while time.monotonic() < until or len(cloud.double.given) < scaled(3, 12):
+
+    def goes_on():
         _goes_on(stage, relay, 20)
+        return time.monotonic() >= until and len(cloud.double.given) >= scaled(3, 12)
+
+    relay.wait_until(goes_on, scaled(60, 300), "tokens are renewed")
     assert not fronted.front.bad and not _bad_lines(relay)
     relay.stop()
     check_all(stage.read(), stage.truth.events())

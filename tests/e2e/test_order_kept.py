@@ -9,6 +9,7 @@ import pytest
 
 from e2e.test_backfill_recipes import Cure
 from lib import backfill
+from lib.process import wait_exit
 from lib.relay import config_text, run_command
 from lib.sql_scripts import run_script
 from lib.waiting import wait_until
@@ -291,7 +292,8 @@ def test_backfill_knows_the_time_of_the_insert(shop):
         other.execute("SELECT pg_current_xact_id()")
         began = backfill.start(shop, "--missing")
         said = began.stderr.readline()
-    ran = subprocess.CompletedProcess(began.args, began.wait(60), began.stdout.read(), said + began.stderr.read())
+    code = wait_exit(began, 240, "walpost backfill")
+    ran = subprocess.CompletedProcess(began.args, code, began.stdout.read(), said + began.stderr.read())
     assert said.startswith("slot creation waits for these transactions to end")
     assert "in the order of created_at" in backfill.done(ran) and backfill.complaints(ran) == ""
     assert backfill.sent(shop) == rows

@@ -1,6 +1,7 @@
 """walpost parked: what is parked is listed, shown, sent again or discarded. The tests play the relay by SQL."""
 
 import json
+import re
 import signal
 import subprocess
 import uuid
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from e2e.test_poison import TooLarge, _noise
+from lib.process import finish
 from lib.relay import binary, clean_environment, config_text, run_command
 from lib.sql_scripts import passing_role, reader, run_script
 from lib.stage import identifier
@@ -347,7 +349,7 @@ def test_a_retry_that_is_interrupted_goes_on_in_the_relay(parking, relay_by_sql)
     relay_by_sql.wait_asked()
     assert retry.stderr.readline() == "0 of 1 events delivered\n"
     retry.send_signal(signal.SIGINT)
-    said = retry.communicate(timeout=20)[1]
+    said = finish(retry, 20)[1]
     assert retry.returncode == 1 and "interrupted; the retry was asked for, and goes on" in said
     assert relay_by_sql.asked() == [position(1)]
 
@@ -371,6 +373,7 @@ def test_a_retry_waits_until_all_is_delivered(parking, relay_by_sql, meanwhile):
     done = retry.result()
     assert done.returncode == 0, done.stderr
     assert f"slot {parking.slot}: 4 of 4 events delivered\n" in done.stdout
+    assert re.fullmatch(r"([0-4] of 4 events delivered\n)*", done.stderr), done.stderr
 
 
 def test_a_retry_that_fails_again_tells_why(parking, relay_by_sql, meanwhile):
@@ -545,7 +548,7 @@ def test_what_is_interrupted_between_two_batches_says_how_far_it_came(parking):
                                  env=clean_environment())
         assert retry.stderr.readline() == "1000 of 1500 asked for\n"
         retry.send_signal(signal.SIGINT)
-        said = retry.communicate(timeout=20)[1]
+        said = finish(retry, 20)[1]
     assert retry.returncode == 1 and "failed after 1000 of 1500, which are recorded" in said
     assert len(_records(parking)) == 1000
 

@@ -9,6 +9,7 @@ import pytest
 from e2e.test_park import PARK
 from e2e.test_poison import TooLarge, _noise
 from lib import places
+from lib.process import finish
 from lib.relay import binary, clean_environment, config_text, run_command
 from lib.sql_scripts import passing_role, run_script
 from lib.stage import identifier
@@ -152,7 +153,7 @@ def test_rows_that_are_inserted_meanwhile_are_not_sent_by_it(delivered):
     wait_until(lambda: stage.sql("SELECT 1 FROM walpost.replay WHERE sent > 0"), 30, "it sends")
     stage.sql(f"""INSERT INTO {stage.table} (id, aggregatetype, aggregateid, type, payload, n)
         SELECT gen_random_uuid(), 'order', '1', 'later', '{{}}', n FROM generate_series(101, 120) n""")
-    out, err = command.communicate(timeout=60)
+    out, err = finish(command, 60)
     assert command.returncode == 0, err
     assert "100 rows" in out
     assert sorted(_again(stage)) == sorted(_ids(stage, "n <= 100"))
@@ -205,7 +206,7 @@ def test_to_another_topic_only_marked_and_in_order_and_live_events_are_untouched
         env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: stage.sql("SELECT 1 FROM walpost.replay WHERE sent > 0"), 30, "it sends")
     live = [stage.insert(str(n % 10)) for n in range(20)]
-    out, err = command.communicate(timeout=60)
+    out, err = finish(command, 60)
     assert command.returncode == 0, err
     assert f"100 rows of public.outbox sent again to topic {other} and confirmed" in out
     stage.wait_all_confirmed()
@@ -324,7 +325,7 @@ def test_cancelled_it_stops_where_it_runs_and_is_not_resumed(delivered):
     wait_until(lambda: stage.sql("SELECT 1 FROM walpost.replay WHERE sent > 0"), 30, "it sends")
     done = _replay(stage, "cancel", "1")
     assert done.returncode == 0 and "replay 1: cancelled after" in done.stdout
-    _, err = command.communicate(timeout=30)
+    _, err = finish(command, 30)
     assert command.returncode == 1 and "replay 1 was ended by another: it is cancelled" in err
     done = _replay(stage, "resume", "1")
     assert done.returncode == 2 and "replay 1 is over: it is cancelled" in done.stderr
@@ -348,7 +349,7 @@ def test_while_no_relay_reads_it_waits_and_nothing_piles_up(delivered):
     ((sent,),) = stage.sql("SELECT sent FROM walpost.replay")
     holds_for(lambda: stage.sql("SELECT sent FROM walpost.replay") == [(sent,)], 2, "nothing more is sent")
     relay.start()
-    _, err = command.communicate(timeout=60)
+    _, err = finish(command, 60)
     assert command.returncode == 0, err
     again = _again(stage)
     assert len(again) == len(set(again)) == 4100

@@ -170,7 +170,7 @@ def _seen_by_walsender(stage):
     return rows == [(True,)]
 
 
-@pytest.mark.alone
+@pytest.mark.alone  # a relay that is late lets go of the server, rightly
 @pytest.mark.on("all")
 def test_postgres_stops_fast_while_all_is_well(make_stage, own_postgres):
     stage = make_stage(postgres=own_postgres)

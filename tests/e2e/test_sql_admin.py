@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from lib import process
+from lib.process import wait_exit
 from lib.relay import clean_environment
 from lib.sql_scripts import (
     SCRIPTS, confirmed_text, end_text, forget_slot, good, other_slot, passing_role, reader, refused, run_psql,
@@ -178,7 +179,7 @@ def test_what_slot_creation_waits_for_is_named_and_a_timeout_does_not_end_it(sta
                       "AND wait_event_type = 'Lock' AND now() - query_start > interval '500 ms'"
             wait_until(lambda: stage.postgres.query(waiting, (stage.database,)), 10, "it outlasts lock_timeout")
             busy.execute("COMMIT")
-            assert "created at" in creating.stdout.read() and creating.wait(10) == 0
+            assert "created at" in creating.stdout.read() and wait_exit(creating, 10, "psql") == 0
 
 
 def test_a_slot_is_made_while_the_catalog_changes(stage):

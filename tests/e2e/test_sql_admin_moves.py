@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from lib.failover import Standby
+from lib.process import wait_exit
 from lib.relay import clean_environment, config_text, run_command
 from lib.sql_scripts import (
     confirmed_text, end_text, facts_of, good, note_of_a_relay, other_slot, passing_role, reader, refused, run_psql,
@@ -382,5 +383,5 @@ def test_a_script_that_waits_for_such_a_standby_changes_nothing_when_interrupted
             wait_until(lambda: own_postgres.query(waiting), 20, "it waits for the standby")
             dropping.send_signal(signal.SIGINT)
             assert "canceling statement due to user request" in dropping.stderr.read()
-            assert dropping.wait(10) == 3
+            assert wait_exit(dropping, 10, "psql") == 3
     assert slot_row(stage, "1")

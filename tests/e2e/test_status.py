@@ -9,6 +9,7 @@ import pytest
 
 from lib import places
 from lib.administered import Administered
+from lib.process import finish, wait_exit
 from lib.relay import Relay, binary, clean_environment, config_text, run_command
 from lib.sql_scripts import facts_of, slot_status
 from lib.terminal import Terminal
@@ -310,7 +311,7 @@ def test_without_a_terminal_each_look_is_a_block(ready):
     while seen.count("\n\n") < 3:
         seen += process.stdout.readline()
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=10)
+    out, err = finish(process, 10)
     blocks = (seen + out).split("\n\n")
     assert all("state                nobody" in block and block[:2] == "20" for block in blocks[:3])
     assert process.returncode == 1 and "\x1b" not in seen and err == ""
@@ -332,7 +333,7 @@ def test_json_comes_a_line_a_look_with_rates(ready, relay):
 
     wait_until(has_rates, 20, "both move")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
+    finish(process, 10)
     assert process.returncode == 0
 
 
@@ -348,14 +349,14 @@ def test_the_time_until_the_slot_is_lost(ready, server):
 
     wait_until(is_in_sight, 60, "the end is in sight")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
+    finish(process, 10)
 
 
 def test_a_reader_that_leaves_ends_the_watch(ready):
     process = _watching(ready, "--watch=0.1")
     process.stdout.readline()
     process.stdout.close()
-    assert process.wait(timeout=10) == 1
+    assert wait_exit(process, 10, "walpost status") == 1
 
 
 def test_a_watch_that_cannot_begin_says_so_at_once(ready):

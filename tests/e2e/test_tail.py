@@ -14,7 +14,7 @@ import pytest
 from lib import process
 from lib.failover import Standby
 from lib.relay import binary, clean_environment, config_text, run_command
-from lib.waiting import holds_for, wait_until
+from lib.waiting import holds_for, limit_factor, wait_until
 
 pytestmark = pytest.mark.on("all")
 
@@ -470,7 +470,7 @@ def test_a_full_disk_is_said(stage):
     stage.insert()
     with open("/dev/full", "wb") as full:
         done = subprocess.run([binary(), "tail", "-c", _config_file(stage), "--backlog"], stdout=full, text=True,
-                              stderr=subprocess.PIPE, env=clean_environment(), timeout=30)
+                              stderr=subprocess.PIPE, env=clean_environment(), timeout=30 * limit_factor())
     assert done.returncode == 1 and "standard output cannot be written" in done.stderr
 
 

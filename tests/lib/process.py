@@ -55,6 +55,14 @@ def run(command, deadline=60, **options):
         raise TooLate(f"{' '.join(words)} was still running after {late.timeout:.3g} s") from None
 
 
+def finish(process, deadline):
+    """What a Popen still says, to its end: stdout, stderr."""
+    try:
+        return process.communicate(timeout=deadline * limit_factor())
+    except subprocess.TimeoutExpired as late:
+        raise TooLate(f"{' '.join(map(str, process.args))} was still running after {late.timeout:.3g} s") from None
+
+
 def wait_exit(process, deadline, what):
     """The exit code of a Popen, within `deadline` seconds."""
     start = time.monotonic()
@@ -134,8 +142,8 @@ def pause(pid):
 @contextlib.contextmanager
 def held(pid):
     """It stands still meanwhile."""
-    pause(pid)
     try:
+        pause(pid)
         yield
     finally:
         resume(pid)
