@@ -19,7 +19,7 @@ void wp_relay_clean(struct wp_relay *r)
 	const struct wp_cleanup_view *v = s->ops->view(s);
 	bool may =
 		wp_relay_reads(r) && wp_relay_is_streaming(r) && !r->stop.asked && !r->ledger.lost;
-	if (!may && v->state != WP_CLEANUP_CLOSED)
+	if (!may && v->state != WP_CLEANUP_CLOSED && !wp_fault(WP_FAULT_CLEANUP_KEPT_BATCH))
 		s->ops->close(s);
 	if (may && v->state == WP_CLEANUP_CLOSED)
 		s->ops->open(s);

@@ -59,6 +59,20 @@ void table_tick(struct world *w)
 		free_place(t, place);
 }
 
+/* People say where the slot stands now: what it has passed, and nothing delivered, no relay will bring. */
+void table_accept_slot(struct world *w)
+{
+	const struct server *s = &w->server;
+
+	for (size_t i = 0; i < s->transaction_count; i++) {
+		const struct transaction *tx = &s->transactions[i];
+		for (uint32_t e = 0; tx->end_lsn <= s->confirmed && e < tx->event_count; e++)
+			if (!park_is_safe(w, tx->first_event + e))
+				w->table->never_streamed[tx->first_event + e] = true;
+	}
+	w->table->floor_of = NONE;
+}
+
 static bool is_parked(const struct world *w, uint32_t event)
 {
 	return w->park != NULL && w->park->rows[event].there;
@@ -66,13 +80,14 @@ static bool is_parked(const struct world *w, uint32_t event)
 
 static bool is_above_floor(const struct world *w, uint32_t event)
 {
-	return wp_fault(WP_FAULT_CLEANUP_NO_FLOOR) || event >= w->table->floor;
+	const struct outbox_table *t = w->table;
+
+	return wp_fault(WP_FAULT_CLEANUP_NO_FLOOR) || (t->floor_of != NONE && event >= t->floor);
 }
 
-static bool may_go(const struct world *w, uint32_t event)
+static bool is_free(const struct world *w, uint32_t event)
 {
-	return is_above_floor(w, event) &&
-	       (wp_fault(WP_FAULT_CLEANUP_PARKED) || !is_parked(w, event));
+	return wp_fault(WP_FAULT_CLEANUP_PARKED) || !is_parked(w, event);
 }
 
 static void check_removed(struct world *w, uint32_t event)
@@ -125,7 +140,7 @@ static void look(struct fake_cleanup *c)
 	for (size_t i = 0; finds_floor(w) && i < 64 && c->count < CLEANUP_ROWS; i++) {
 		uint32_t place = (uint32_t)draw(t, t->place_count + 1);
 		if (place == t->place_count || t->places[place] == NONE ||
-		    !may_go(w, t->places[place]))
+		    !is_above_floor(w, t->places[place]) || !is_free(w, t->places[place]))
 			continue;
 		c->places[c->count] = place;
 		c->events[c->count++] = t->places[place];
@@ -146,7 +161,8 @@ static void remove_looked(struct fake_cleanup *c)
 	for (size_t i = 0; i < c->count; i++) {
 		uint32_t event = t->places[c->places[i]];
 		bool is_same = event == c->events[i] || wp_fault(WP_FAULT_CLEANUP_ANY_ROW);
-		if (event == NONE || !is_same || !may_go(w, event))
+		bool is_above = is_above_floor(w, event) || wp_fault(WP_FAULT_CLEANUP_KEPT_BATCH);
+		if (event == NONE || !is_same || !is_above || !is_free(w, event))
 			continue;
 		check_removed(w, event);
 		free_place(t, c->places[i]);

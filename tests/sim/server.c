@@ -503,6 +503,8 @@ void server_accept_slot(struct world *w)
 {
 	struct server *s = &w->server;
 
+	if (w->table != NULL)
+		table_accept_slot(w);
 	write_off(w);
 	s->slot_checkpoint_version++;
 	s->slot_checkpoint_confirmed = s->slot_checkpoint_at = s->confirmed;

@@ -60,6 +60,7 @@ static const char *const FAULT_NAMES[WP_FAULT_COUNT] = {
 	[WP_FAULT_CLEANUP_NO_FLOOR] = "cleanup_no_floor",
 	[WP_FAULT_CLEANUP_PARKED] = "cleanup_parked",
 	[WP_FAULT_CLEANUP_ANY_ROW] = "cleanup_any_row",
+	[WP_FAULT_CLEANUP_KEPT_BATCH] = "cleanup_kept_batch",
 };
 #endif
 

@@ -345,9 +345,9 @@ struct outbox_table {
 	uint32_t place_count;
 	uint32_t free[EVENTS_MAX];
 	size_t free_count;
-	bool never_streamed[EVENTS_MAX];
-	uint32_t floor;	   /* events below are not known to have been streamed */
-	uint32_t floor_of; /* which state of the publication; UINT32_MAX: none yet */
+	bool never_streamed[EVENTS_MAX]; /* or passed over, by a slot that people moved */
+	uint32_t floor;			 /* events below are not known to have been streamed */
+	uint32_t floor_of;		 /* which state of the publication; UINT32_MAX: none yet */
 	uint64_t removed;
 };
 
@@ -544,6 +544,7 @@ void table_init(struct world *w, uint64_t random);
 void table_release(struct world *w);
 void table_insert(struct world *w, uint32_t event);
 void table_tick(struct world *w);
+void table_accept_slot(struct world *w);
 
 enum { CLEANUP_ROWS = 8 };
 
