@@ -6,49 +6,35 @@
 enum { MAJOR_FIRST = 14, MAJORS = 5 };
 
 /*
- * By the release notes of 15, 17 and 18, up to 15.20, 17.12 and 18.6. Minors of 16 are those of
- * the same day where 15 and 17 have the same fix; of 14 only those that could be read. What
+ * By the release notes, up to those of 15.20 (2026-11-12), 17.12 (2026-11-12) and 18.6 (2026-08-13). Minors of
+ * 16 are those of the same day where 15 and 17 have the same fix; of 14 only those that could be read. What
  * concerns subscribers, streamed or prepared transactions only is left out: walpost has none.
  */
 static const struct {
 	const char *what;
-	int since[MAJORS]; /* the first minor with it */
 	int cured[MAJORS]; /* the first without; 0: this major never had it, or it is not known */
+	int since[MAJORS]; /* the first minor with it */
 } bugs[] = {
-	{ "sends NULL for a column that was added with a default",
-	  { 0, 0, 0, 0, 0 },
-	  { 0, 6, 2, 0, 0 } },
+	{ "sends NULL for a column that was added with a default", .cured = { 0, 6, 2, 0, 0 } },
 	{ "can begin a new slot in the middle of a transaction and decode it wrongly",
-	  { 0, 0, 0, 0, 0 },
-	  { 13, 8, 4, 0, 0 } },
+	  .cured = { 13, 8, 4, 0, 0 } },
 	{ "can fail to decode a row with a column's default (unexpected table_index_fetch_tuple "
 	  "call)",
-	  { 0, 0, 0, 0, 0 },
-	  { 0, 9, 5, 1, 0 } },
+	  .cured = { 0, 9, 5, 1, 0 } },
 	{ "can move a slot's restart_lsn back to WAL that was removed",
-	  { 0, 0, 0, 0, 0 },
-	  { 15, 10, 6, 2, 0 } },
+	  .cured = { 15, 10, 6, 2, 0 } },
 	{ "can lose rows of transactions that are open while a publication is altered",
-	  { 0, 0, 0, 0, 0 },
-	  { 18, 13, 9, 5, 0 } },
+	  .cured = { 18, 13, 9, 5, 0 } },
 	{ "can run out of memory when tables or publications are altered",
-	  { 18, 13, 9, 5, 0 },
-	  { 19, 14, 10, 6, 0 } },
-	{ "can wait forever for a WAL record that a crash cut off",
-	  { 0, 0, 0, 0, 0 },
-	  { 0, 14, 10, 6, 0 } },
-	{ "can crash the walsender at INSERT ... ON CONFLICT",
-	  { 0, 0, 0, 0, 0 },
-	  { 0, 0, 0, 6, 0 } },
-	{ "can invalidate a new slot by a race with a checkpoint",
-	  { 0, 0, 0, 0, 0 },
-	  { 21, 16, 12, 8, 2 } },
-	{ "can wait forever for its walsenders at a shutdown",
-	  { 0, 0, 0, 0, 0 },
-	  { 0, 18, 14, 10, 4 } },
+	  .cured = { 19, 14, 10, 6, 0 }, .since = { 18, 13, 9, 5, 0 } },
+	{ "can wait forever for a WAL record that a crash cut off", .cured = { 0, 14, 10, 6, 0 } },
+	{ "can crash the walsender at INSERT ... ON CONFLICT", .cured = { 0, 0, 0, 6, 0 } },
+	{ "can invalidate a new slot by a race with a checkpoint", .cured = { 21, 16, 12, 8, 2 } },
+	{ "can wait forever for its walsenders at a shutdown", .cured = { 0, 18, 14, 10, 4 } },
+	{ "can begin a new slot without a transaction that is committing just then",
+	  .cured = { 0, 20, 16, 12, 0 } },
 	{ "can decode wrongly after a savepoint with ALTER TABLE in it was rolled back",
-	  { 0, 0, 0, 0, 0 },
-	  { 0, 20, 16, 12, 0 } },
+	  .cured = { 0, 20, 16, 12, 0 } },
 };
 
 struct wp_minor_bugs wp_minor_bugs(int major, int minor)

@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from chaos import proof  # noqa: E402
-from lib import bare, giving_way, passed, places, process, samples as sample_programs  # noqa: E402
+from lib import bare, facts, giving_way, passed, places, process, samples as sample_programs  # noqa: E402
 from lib.leftovers import remove_leftovers  # noqa: E402
 from lib.second_try import LATE_PROPERTY, Late, second_tries  # noqa: E402
 from lib.waiting import limit_factor  # noqa: E402
@@ -586,6 +586,8 @@ def gate(which):
     tree = passed.clean_tree() if as_is else None
     total = with_second_tries(add(run_whole(ALL if which == "all" else GATE)))
     say(proof.distance())
+    if which == "all":
+        say(facts.age_now())
     if total.failed == 0 and tree is not None and tree == passed.clean_tree():
         passed.note(tree, which, total._asdict())
     return closing(total)

@@ -1,9 +1,11 @@
 """PostgreSQL's versions stand in one header; pages, scripts and tests name the same."""
 
 import re
+from datetime import date
 
 import pytest
 
+from lib import facts
 from servers import cache
 
 PLACES = {
@@ -39,3 +41,11 @@ def test_each_script_names_the_oldest(tree, versions):
              for path in (tree / "sql").glob("*.sql")}
     assert {name: found for name, found in named.items() if found - {str(versions[0])}} == {}
     assert sum(map(bool, named.values())) > 10
+
+
+def test_the_age_of_what_is_known_of_minors_is_told(tree):
+    text = "up to those of 15.20 (2026-11-12), 17.12 (2026-11-12) and 18.6 (2026-08-13)."
+    assert facts.age(text, date(2026, 11, 13)).endswith(
+        "15.20 of 2026-11-12, 17.12 of 2026-11-12, 18.6 of 2026-08-13: the oldest is 92 days old")
+    assert "does not say" in facts.age("", date(2026, 11, 13))
+    assert "days old" in facts.age_now()
