@@ -6,9 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "walpost/base/backoff.h"
-#include "walpost/kafka/batch.h"
-
 #define TOPICS_MAX 4096
 #define ASK_AGAIN_MS 1000
 #define ASK_CREATED_MS 100
@@ -19,12 +16,8 @@
 #define WHY_AGAIN_MS 5000
 #define DISTRUST_FIRST_MS 1000
 #define DISTRUST_MAX_MS 10000
-/* A limit older than this is read again before an event is called too large. */
-#define LIMIT_FRESH_MS 1000
 /* Partitions and limit are read again this often while the topic is in use. */
 #define REFRESH_MS 300000
-/* After so long a silence a broker may have forgotten the producer on a partition. */
-#define WARM_MS 600000
 
 enum wp_rc wp_admission_init(struct wp_admission *a, struct wp_inquiry *inquiry,
 			     void (*drop)(void *handle), struct wp_error *error)
@@ -32,7 +25,6 @@ enum wp_rc wp_admission_init(struct wp_admission *a, struct wp_inquiry *inquiry,
 	*a = (struct wp_admission){
 		.inquiry = inquiry,
 		.expected_at_ms = INT64_MAX,
-		.random = (uint64_t)(uintptr_t)a ^ (uint64_t)time(NULL),
 	};
 	enum wp_rc rc = wp_topics_init(&a->topics, TOPICS_MAX, drop);
 	if (rc != WP_OK)
@@ -197,10 +189,22 @@ void wp_admission_prefetch(struct wp_admission *a, const char *topics, int64_t n
 	}
 }
 
-/* Asked for at the next step, which is due then: together with all that come until it. */
-static void ask_for(struct wp_admission *a, const struct wp_topic *topic)
+void wp_admission_ask_for(struct wp_admission *a, struct wp_topic *topic)
 {
+	if (topic->state == WP_TOPIC_READY) {
+		wp_topics_set_state(&a->topics, topic, WP_TOPIC_UNKNOWN);
+		topic->ask_at_ms = 0;
+	}
 	(void)snprintf(a->offered, sizeof(a->offered), "%s", topic->name);
+}
+
+void wp_admission_refresh(struct wp_admission *a, struct wp_topic *topic, int64_t now_ms)
+{
+	if (now_ms - topic->answered_at_ms < REFRESH_MS || now_ms < topic->ask_at_ms ||
+	    topic->is_expected)
+		return;
+	topic->is_expected = true;
+	a->expected_at_ms = now_ms;
 }
 
 /* ---- answers ---- */
@@ -299,12 +303,6 @@ const struct wp_topic *wp_admission_learn(struct wp_admission *a, const struct w
 
 /* ---- reports ---- */
 
-static bool is_warm(const struct wp_topic_partition *partition, int64_t now_ms)
-{
-	return partition->confirmed_at_ms != INT64_MIN &&
-	       now_ms - partition->confirmed_at_ms < WARM_MS;
-}
-
 static enum wp_topic_trouble trouble_of(rd_kafka_resp_err_t code)
 {
 	switch (code) {
@@ -351,187 +349,6 @@ size_t wp_admission_doubt_limit(struct wp_admission *a, const char *name)
 		return 0;
 	wp_topics_set_state(&a->topics, topic, WP_TOPIC_UNKNOWN);
 	return topic->limit;
-}
-
-/* librdkafka gives the handle that was produced with: nearly always the last one's. */
-static struct wp_topic *topic_of_message(const struct wp_admission *a, const rd_kafka_message_t *m)
-{
-	if (a->topics.newest != NULL && a->topics.newest->handle == m->rkt)
-		return a->topics.newest;
-	return wp_topics_find(&a->topics, rd_kafka_topic_name(m->rkt));
-}
-
-bool wp_admission_reported(struct wp_admission *a, const rd_kafka_message_t *m,
-			   const struct wp_report *report, int64_t now_ms, int64_t *ret_before)
-{
-	struct wp_topic *topic = topic_of_message(a, m);
-
-	assert(topic != NULL && topic->in_flight > 0);
-	topic->in_flight--;
-	if (m->partition < 0 || m->partition >= topic->partition_count)
-		return false;
-	struct wp_topic_partition *partition = &topic->partitions[m->partition];
-	/* What waits behind one taken back came after that; behind one refused nothing is sent. */
-	if (partition->pioneer == report->ticket) {
-		partition->pioneer = 0;
-		wp_topics_retry(&a->topics, topic);
-	}
-	if (report->outcome != WP_CONFIRMED)
-		return false;
-	partition->confirmed_at_ms = now_ms;
-	if (topic->trouble == WP_TOPIC_FINE)
-		topic->failures = 0;
-	return wp_partition_lost_data(partition, report->ticket, m->offset, ret_before);
-}
-
-/* ---- passing ---- */
-
-static enum wp_rc refuse_too_large(const struct wp_record *record, size_t size, size_t limit,
-				   const char *what, const char *cure, struct wp_error *error)
-{
-	return wp_error_set(error, WP_DATA,
-			    "an event of %zu bytes exceeds %s of %zu bytes for topic %.*s and can "
-			    "never be delivered; %s",
-			    size, what, limit, (int)record->topic.size,
-			    (const char *)record->topic.data, cure);
-}
-
-static bool is_above_limit(const struct wp_topic *topic, const struct wp_record *record)
-{
-	if (topic->limit == 0 || wp_batch_size_of_one_at_most(record) <= topic->limit)
-		return false;
-	return wp_batch_size_of_one(record) > topic->limit;
-}
-
-bool wp_admission_seems_to_fit(const struct wp_admission *a, const struct wp_topic *topic,
-			       const struct wp_record *record)
-{
-	if (topic->partition_count > 0 && record->partition >= topic->partition_count)
-		return false;
-	if (!a->rules.compresses && is_above_limit(topic, record))
-		return false;
-	return wp_batch_size_of_one_at_most(record) <= a->rules.message_max;
-}
-
-static void ask_anew(struct wp_admission *a, struct wp_topic *topic)
-{
-	wp_topics_set_state(&a->topics, topic, WP_TOPIC_UNKNOWN);
-	topic->ask_at_ms = 0;
-	ask_for(a, topic);
-}
-
-/* WP_DATA; WP_AGAIN: partitions may have been added, they are counted first. */
-static enum wp_rc refuse_partition(struct wp_admission *a, struct wp_topic *topic,
-				   const struct wp_record *record, struct wp_error *error)
-{
-	topic->recounts = !topic->recounts;
-	if (topic->recounts) {
-		ask_anew(a, topic);
-		return WP_AGAIN;
-	}
-	return wp_error_set(error, WP_DATA,
-			    "an event of table %s has partition %d, but topic %s has only %d "
-			    "partitions, counted from 0: correct the row's outbox.column.partition "
-			    "column, or add partitions to the topic",
-			    record->table, (int)record->partition, topic->name,
-			    (int)topic->partition_count);
-}
-
-/* WP_DATA; WP_AGAIN: the limit is asked for first, for it may have been raised. */
-static enum wp_rc refuse_above_limit(struct wp_admission *a, struct wp_topic *topic,
-				     const struct wp_record *record, int64_t now_ms,
-				     struct wp_error *error)
-{
-	if (now_ms - topic->answered_at_ms > LIMIT_FRESH_MS) {
-		ask_anew(a, topic);
-		return WP_AGAIN;
-	}
-	bool by_segment = strcmp(topic->limit_name, "segment.bytes") == 0;
-	return refuse_too_large(record, wp_batch_size_of_one(record), topic->limit,
-				topic->limit_name,
-				by_segment ? "raise segment.bytes of the topic"
-					   : "raise max.message.bytes of the topic, and "
-					     "message.max.bytes in [kafka]",
-				error);
-}
-
-/* In the next question, not to be noticed by what is sent meanwhile. */
-static void refresh_if_old(struct wp_admission *a, struct wp_topic *topic, int64_t now_ms)
-{
-	if (now_ms - topic->answered_at_ms < REFRESH_MS || now_ms < topic->ask_at_ms ||
-	    topic->is_expected)
-		return;
-	topic->is_expected = true;
-	a->expected_at_ms = now_ms;
-}
-
-enum wp_rc wp_admission_find(struct wp_admission *a, const struct wp_record *record,
-			     struct wp_topic **ret, struct wp_error *error)
-{
-	if (record->topic.size == 0 || record->topic.size > WP_TOPIC_NAME_MAX)
-		return wp_error_set(error, WP_DATA,
-				    "a topic name of %zu bytes is invalid: Kafka allows 1 to %d",
-				    record->topic.size, WP_TOPIC_NAME_MAX);
-	struct wp_topic *topic = wp_topics_get(&a->topics, record->topic);
-	if (topic == NULL)
-		return wp_error_set(error, WP_NOMEM, "out of memory for a topic");
-	*ret = topic;
-	return WP_OK;
-}
-
-static int32_t choose_partition(struct wp_admission *a, const struct wp_topic *topic,
-				const struct wp_record *record)
-{
-	if (record->partition != WP_PARTITION_BY_KEY)
-		return record->partition;
-	return wp_placement_of(a->rules.placement, record->key, topic->partition_count,
-			       wp_random_next(&a->random));
-}
-
-enum wp_rc wp_admission_pass(struct wp_admission *a, struct wp_topic *topic,
-			     const struct wp_record *record, int64_t now_ms,
-			     struct wp_admitted *ret, struct wp_error *error)
-{
-	if (topic->state != WP_TOPIC_READY) {
-		ask_for(a, topic);
-		return WP_AGAIN;
-	}
-	refresh_if_old(a, topic, now_ms);
-	/* Before produce only without compression: the broker measures what arrives. */
-	bool may_be_refused = is_above_limit(topic, record);
-	if (may_be_refused && !a->rules.compresses)
-		return refuse_above_limit(a, topic, record, now_ms, error);
-	int32_t partition = choose_partition(a, topic, record);
-	if (record->partition != WP_PARTITION_BY_KEY && partition >= topic->partition_count)
-		return refuse_partition(a, topic, record, error);
-	if (partition < 0 || partition >= topic->partition_count) {
-		wp_admission_distrust(a, topic->name, RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, now_ms);
-		ask_for(a, topic);
-		return WP_AGAIN;
-	}
-	if (topic->partitions[partition].pioneer != 0)
-		return WP_AGAIN;
-	topic->recounts = false;
-	*ret = (struct wp_admitted){ topic, partition, may_be_refused };
-	return WP_OK;
-}
-
-/*
- * A broker that does not know this producer on a partition yet takes any
- * sequence number (tried on Kafka 4.3): were the first batch refused, those in
- * flight behind it would be written. So the first record goes alone, and the
- * others follow when it is confirmed; from then on a refused batch holds up
- * what is behind it. A broker can forget a producer (the topic was made anew, its
- * log emptied), so what may be refused for its size always goes in front alone.
- */
-void wp_admission_sent(const struct wp_admitted *admitted, wp_ticket ticket, int64_t now_ms)
-{
-	struct wp_topic *topic = admitted->topic;
-	struct wp_topic_partition *partition = &topic->partitions[admitted->partition];
-
-	topic->in_flight++;
-	if (admitted->may_be_refused || !is_warm(partition, now_ms))
-		partition->pioneer = ticket;
 }
 
 /* ---- waiting ---- */

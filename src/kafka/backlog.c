@@ -10,13 +10,16 @@
  * several clients, each would carry next to nothing if all went to librdkafka at once. So what it does
  * not need yet waits here, and goes topic by topic, all of one together: who waits longest first.
  */
-bool wp_backlog_defers(struct wp_backlog *b, struct wp_topic *topic, bool has_room, int64_t now_ms)
+bool wp_backlog_is_free(const struct wp_backlog *b, bool has_room)
 {
 	/* Behind those deferred before, though there is room again: in turn. */
-	if (b->first_deferred == NULL && has_room)
-		return false;
+	return b->first_deferred == NULL && has_room;
+}
+
+void wp_backlog_defer(struct wp_backlog *b, struct wp_topic *topic, int64_t now_ms)
+{
 	if (topic->is_deferred)
-		return true;
+		return;
 	if (b->first_deferred == NULL)
 		b->deferred_at_ms = now_ms;
 	topic->is_deferred = true;
@@ -24,7 +27,6 @@ bool wp_backlog_defers(struct wp_backlog *b, struct wp_topic *topic, bool has_ro
 	*(b->first_deferred == NULL ? &b->first_deferred : &b->last_deferred->next_deferred) =
 		topic;
 	b->last_deferred = topic;
-	return true;
 }
 
 static struct wp_topic *pop_deferred(struct wp_backlog *b)

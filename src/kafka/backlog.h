@@ -19,8 +19,9 @@ struct wp_backlog {
 	struct wp_queue given_back; /* each with its report */
 };
 
-/* True: a record of the topic that could be sent is to be queued, for others go first. */
-bool wp_backlog_defers(struct wp_backlog *b, struct wp_topic *topic, bool has_room, int64_t now_ms);
+/* False: a record that could be sent is to be queued, and its topic deferred, for others go first. */
+bool wp_backlog_is_free(const struct wp_backlog *b, bool has_room);
+void wp_backlog_defer(struct wp_backlog *b, struct wp_topic *topic, int64_t now_ms);
 /*
  * The deferred topic whose turn it is: NULL if there is none, or no room for more in librdkafka and
  * something was reported within the last second.

@@ -34,14 +34,6 @@ static size_t bytes_size(struct wp_span bytes)
 	return varint_size((int64_t)bytes.size) + bytes.size;
 }
 
-size_t wp_batch_size_of_one_at_most(const struct wp_record *record)
-{
-	/* The record's length, key, value and number of headers; and two for each header. */
-	size_t varints = 4 + 2 * record->header_count;
-
-	return BATCH_OVERHEAD + RECORD_FIXED + VARINT_MAX * varints + wp_record_size(record);
-}
-
 size_t wp_batch_size_of_one(const struct wp_record *record)
 {
 	size_t size = RECORD_FIXED + bytes_size(record->key) + bytes_size(record->value) +
@@ -50,4 +42,14 @@ size_t wp_batch_size_of_one(const struct wp_record *record)
 	for (size_t i = 0; i < record->header_count; i++)
 		size += bytes_size(record->headers[i].name) + bytes_size(record->headers[i].value);
 	return BATCH_OVERHEAD + varint_size((int64_t)size) + size;
+}
+
+size_t wp_batch_size_or_bound(const struct wp_record *record, size_t limit)
+{
+	/* The record's length, key, value and number of headers; and two for each header. */
+	size_t varints = 4 + 2 * record->header_count;
+	size_t bound =
+		BATCH_OVERHEAD + RECORD_FIXED + VARINT_MAX * varints + wp_record_size(record);
+
+	return limit == 0 || bound <= limit ? bound : wp_batch_size_of_one(record);
 }

@@ -132,7 +132,7 @@ rd_kafka_event_t *wp_asker_wait(struct wp_asker *a, rd_kafka_event_type_t kind);
  */
 rd_kafka_AdminOptions_t *wp_asker_admin_options(const struct wp_asker *a, rd_kafka_admin_op_t op);
 
-/* preflight_brokers.c: those that the metadata names, */
+/* Of the brokers, those that the metadata names, */
 void wp_asker_take_brokers(struct wp_asker *a, const struct rd_kafka_metadata *metadata);
 /* and what librdkafka tells of them: errors, and statistics. */
 void wp_asker_broker_failed(struct wp_asker *a, const char *text);

@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "state.h"
@@ -406,16 +407,18 @@ static void drop_topic(void *handle)
 static void read_effective_config(struct wp_producer *p)
 {
 	const rd_kafka_conf_t *conf = rd_kafka_conf(p->clients.list[0].rk);
-	struct wp_admission_rules rules = {
-		.message_max = (size_t)wp_properties_number(conf, "message.max.bytes"),
-		.compresses = !wp_properties_is(conf, "compression.codec", "none"),
+	struct wp_admission_rules admission = {
 		.creates_topics = wp_properties_is(conf, "allow.auto.create.topics", "true"),
-		.placement = wp_properties_placement(conf),
 	};
 
-	wp_properties_principal(conf, rules.principal, sizeof(rules.principal));
-	wp_admission_set_rules(&p->admission, &rules);
-	p->view.record_max = rules.message_max;
+	p->rules = (struct wp_decision_rules){
+		.message_max = (size_t)wp_properties_number(conf, "message.max.bytes"),
+		.compresses = !wp_properties_is(conf, "compression.codec", "none"),
+		.placement = wp_properties_placement(conf),
+	};
+	wp_properties_principal(conf, admission.principal, sizeof(admission.principal));
+	wp_admission_set_rules(&p->admission, &admission);
+	p->view.record_max = p->rules.message_max;
 }
 
 static void warn_of_version(void)
@@ -463,6 +466,7 @@ enum wp_rc wp_producer_new(const struct wp_kafka_options *options,
 	if (p == NULL)
 		return wp_error_set(error, WP_NOMEM, "out of memory for the Kafka producer");
 	p->sink.ops = &ops;
+	p->random = (uint64_t)(uintptr_t)p ^ (uint64_t)time(NULL);
 	enum wp_rc rc = init_producer(p, options, bounds, worker, error);
 	if (rc != WP_OK) {
 		producer_free(&p->sink, 0);

@@ -44,9 +44,18 @@ static void tell_of_data_loss(struct wp_producer *p, const rd_kafka_message_t *m
 				 "walpost replay --id"));
 }
 
+/* librdkafka gives the handle that was produced with: nearly always the last one's. */
+static struct wp_topic *topic_of_message(const struct wp_topics *t, const rd_kafka_message_t *m)
+{
+	if (t->newest != NULL && t->newest->handle == m->rkt)
+		return t->newest;
+	return wp_topics_find(t, rd_kafka_topic_name(m->rkt));
+}
+
 static void take_delivery_report(struct wp_producer *p, const rd_kafka_message_t *m,
 				 struct wp_report *r)
 {
+	struct wp_topics *topics = &p->admission.topics;
 	int64_t confirmed_offset;
 
 	wp_delivery_report_read(m, r);
@@ -56,7 +65,8 @@ static void take_delivery_report(struct wp_producer *p, const rd_kafka_message_t
 	} else if (r->outcome == WP_REFUSED) {
 		take_refusal(p, m, r);
 	}
-	if (wp_admission_reported(&p->admission, m, r, p->now_ms, &confirmed_offset))
+	if (wp_topics_reported(topics, topic_of_message(topics, m), m->partition, r, m->offset,
+			       p->now_ms, &confirmed_offset))
 		tell_of_data_loss(p, m, confirmed_offset);
 	assert(p->view.in_flight > 0);
 	p->view.in_flight--;

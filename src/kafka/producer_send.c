@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "state.h"
+#include "walpost/base/backoff.h"
 #include "walpost/base/log.h"
 
 /* With several clients each has so many on its way or about to be, a few requests. */
@@ -37,18 +38,17 @@ static int64_t kafka_timestamp(const struct wp_record *record)
 	return record->timestamp_ms >= 0 ? record->timestamp_ms : 1;
 }
 
-static rd_kafka_resp_err_t produce(struct wp_producer *p, const struct wp_admitted *to,
-				   wp_ticket ticket, const struct wp_record *r)
+static rd_kafka_resp_err_t produce(struct wp_producer *p, const struct wp_topic *topic,
+				   int32_t partition, wp_ticket ticket, const struct wp_record *r)
 {
 	rd_kafka_headers_t *headers;
 
 	if (!make_headers(r, &headers))
 		return RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE;
 	rd_kafka_resp_err_t code = rd_kafka_producev(
-		p->clients.list[to->topic->client].rk,
-		RD_KAFKA_V_RKT((rd_kafka_topic_t *)to->topic->handle),
-		RD_KAFKA_V_PARTITION(to->partition), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-		RD_KAFKA_V_KEY(r->key.data, r->key.size),
+		p->clients.list[topic->client].rk,
+		RD_KAFKA_V_RKT((rd_kafka_topic_t *)topic->handle), RD_KAFKA_V_PARTITION(partition),
+		RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(r->key.data, r->key.size),
 		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value.data, r->value.size),
 		RD_KAFKA_V_TIMESTAMP(kafka_timestamp(r)), RD_KAFKA_V_HEADERS(headers),
 		RD_KAFKA_V_OPAQUE((void *)(uintptr_t)ticket), RD_KAFKA_V_END);
@@ -83,9 +83,8 @@ static enum wp_rc answer_produce_error(struct wp_producer *p, struct wp_topic *t
 	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
 	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
 		wp_admission_distrust(&p->admission, topic->name, code, p->now_ms);
-		/* It is no longer admitted there, so it waits. */
-		return wp_admission_pass(&p->admission, topic, record, p->now_ms,
-					 &(struct wp_admitted){ 0 }, error);
+		wp_admission_ask_for(&p->admission, topic);
+		return WP_AGAIN;
 	case RD_KAFKA_RESP_ERR__INVALID_ARG:
 		return wp_error_set(error, WP_DATA, "librdkafka refuses the event: %s",
 				    rd_kafka_err2str(code));
@@ -97,41 +96,67 @@ static enum wp_rc answer_produce_error(struct wp_producer *p, struct wp_topic *t
 	}
 }
 
-/* Where there are several clients, all records of a topic go together. */
-static bool is_deferred(struct wp_producer *p, struct wp_topic *topic)
+/* Not more with librdkafka than it needs. */
+static bool has_room(const struct wp_producer *p)
 {
-	size_t room = p->clients.count * SENT_PER_CLIENT;
-
-	if (p->clients.count < 2 || p->clients.shape.batching != WP_BATCHING_NORMAL)
-		return false;
-	return wp_backlog_defers(&p->backlog, topic, wp_producer_sent(p) < room, p->now_ms);
+	return wp_producer_sent(p) < p->clients.count * SENT_PER_CLIENT;
 }
 
-enum turn { ITS_TURN, ANY_TIME };
-
-/* To librdkafka, if it is admitted. The count in flight is the caller's. */
-static enum wp_rc send_one(struct wp_producer *p, struct wp_topic *topic, wp_ticket ticket,
-			   const struct wp_record *record, enum turn turn, struct wp_error *error)
+/* Where there are several clients, all records of a topic go together. */
+static bool is_for_other_topics(const struct wp_producer *p)
 {
-	struct wp_admitted to;
+	return p->clients.count > 1 && p->clients.shape.batching == WP_BATCHING_NORMAL &&
+	       !wp_backlog_is_free(&p->backlog, has_room(p));
+}
 
-	enum wp_rc rc = wp_admission_pass(&p->admission, topic, record, p->now_ms, &to, error);
-	if (rc != WP_OK)
-		return rc;
-	if (turn == ANY_TIME && is_deferred(p, topic))
-		return WP_AGAIN;
+static enum wp_rc give_to_librdkafka(struct wp_producer *p, struct wp_topic *topic,
+				     wp_ticket ticket, const struct wp_record *record,
+				     const struct wp_decision *decision, struct wp_error *error)
+{
 	if (topic->handle == NULL &&
 	    !wp_clients_assign(&p->clients, topic, p->inquiry.broker_count))
 		return wp_error_set(error, WP_DATA, "librdkafka rejects the topic name %s: %s",
 				    topic->name, rd_kafka_err2str(rd_kafka_last_error()));
-	rd_kafka_resp_err_t code = produce(p, &to, ticket, record);
+	rd_kafka_resp_err_t code = produce(p, topic, decision->partition, ticket, record);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return answer_produce_error(p, topic, record, code, error);
-	wp_admission_sent(&to, ticket, p->now_ms);
+	wp_topic_sent(topic, decision->partition, ticket, decision->alone);
 	/* The silence that calls for a probe begins with the first that waits. */
 	if (wp_producer_sent(p) == 0)
 		wp_reachability_sent(&p->reachability, p->now_ms);
 	return WP_OK;
+}
+
+enum turn { BEHIND, ITS_TURN, ANY_TIME };
+
+/* To librdkafka, if it may go. The count in flight is the caller's. */
+static enum wp_rc send_one(struct wp_producer *p, struct wp_topic *topic, wp_ticket ticket,
+			   const struct wp_record *record, enum turn turn,
+			   struct wp_decision *decision, struct wp_error *error)
+{
+	const struct wp_decision_moment moment = {
+		.now_ms = p->now_ms,
+		.random = wp_random_next(&p->random),
+		.is_behind = turn == BEHIND,
+		.is_for_other_topics = turn == ANY_TIME && is_for_other_topics(p),
+	};
+
+	*decision = wp_decide(&p->rules, topic, record, &moment, error);
+	if (decision->kind == WP_DECISION_WAIT) {
+		if (decision->is_deferred)
+			wp_backlog_defer(&p->backlog, topic, p->now_ms);
+		return WP_AGAIN;
+	}
+	if (decision->kind == WP_DECISION_ASK) {
+		topic->recounts = topic->recounts || decision->recounts;
+		wp_admission_ask_for(&p->admission, topic);
+		return WP_AGAIN;
+	}
+	topic->recounts = false;
+	if (decision->kind == WP_DECISION_REFUSE)
+		return WP_DATA;
+	wp_admission_refresh(&p->admission, topic, p->now_ms);
+	return give_to_librdkafka(p, topic, ticket, record, decision, error);
 }
 
 /*
@@ -139,10 +164,10 @@ static enum wp_rc send_one(struct wp_producer *p, struct wp_topic *topic, wp_tic
  * would be refused as things were when the topic was last asked for: it is asked again first.
  */
 static enum wp_rc queue_up(struct wp_producer *p, struct wp_topic *topic, wp_ticket ticket,
-			   const struct wp_record *record, struct wp_error *error)
+			   const struct wp_record *record, const struct wp_decision *decision,
+			   struct wp_error *error)
 {
-	if (p->clients.shape.batching != WP_BATCHING_NORMAL ||
-	    !wp_admission_seems_to_fit(&p->admission, topic, record))
+	if (p->clients.shape.batching != WP_BATCHING_NORMAL || !decision->fits)
 		return WP_AGAIN;
 	struct wp_queued *item = wp_queued_new(ticket, record);
 	if (item == NULL)
@@ -155,16 +180,19 @@ static enum wp_rc queue_up(struct wp_producer *p, struct wp_topic *topic, wp_tic
 enum wp_rc wp_producer_send(struct wp_producer *p, wp_ticket ticket, const struct wp_record *record,
 			    struct wp_error *error)
 {
-	struct wp_topic *topic;
+	struct wp_decision decision;
 
-	enum wp_rc rc = wp_admission_find(&p->admission, record, &topic, error);
-	if (rc != WP_OK)
-		return rc;
-	rc = WP_AGAIN;
-	if (topic->queue.first == NULL)
-		rc = send_one(p, topic, ticket, record, ANY_TIME, error);
+	if (record->topic.size == 0 || record->topic.size > WP_TOPIC_NAME_MAX)
+		return wp_error_set(error, WP_DATA,
+				    "a topic name of %zu bytes is invalid: Kafka allows 1 to %d",
+				    record->topic.size, WP_TOPIC_NAME_MAX);
+	struct wp_topic *topic = wp_topics_get(&p->admission.topics, record->topic);
+	if (topic == NULL)
+		return wp_error_set(error, WP_NOMEM, "out of memory for a topic");
+	enum wp_rc rc = send_one(p, topic, ticket, record,
+				 topic->queue.first != NULL ? BEHIND : ANY_TIME, &decision, error);
 	if (rc == WP_AGAIN)
-		rc = queue_up(p, topic, ticket, record, error);
+		rc = queue_up(p, topic, ticket, record, &decision, error);
 	if (rc != WP_OK)
 		return rc;
 	p->view.in_flight++;
@@ -202,10 +230,11 @@ static void send_item(struct wp_producer *p, struct wp_topic *topic, struct wp_q
 		      enum turn turn)
 {
 	struct wp_error error = { "" };
+	struct wp_decision decision;
 	enum wp_rc rc = WP_AGAIN;
 
 	if (may_go(p, topic))
-		rc = send_one(p, topic, item->ticket, &item->record, turn, &error);
+		rc = send_one(p, topic, item->ticket, &item->record, turn, &decision, &error);
 	switch (rc) {
 	case WP_OK:
 		free(item);
@@ -234,19 +263,12 @@ static void send_topic(struct wp_producer *p, struct wp_topic *topic, enum turn 
 		send_item(p, topic, wp_topics_pop(&p->admission.topics, topic), turn);
 }
 
-static struct wp_topic *next_deferred(struct wp_producer *p)
-{
-	size_t room = p->clients.count * SENT_PER_CLIENT;
-
-	return wp_backlog_next_deferred(&p->backlog, wp_producer_sent(p) < room, p->reported_at_ms,
-					p->now_ms);
-}
-
 void wp_producer_send_queued(struct wp_producer *p)
 {
 	struct wp_topic *topic;
 
-	while ((topic = next_deferred(p)) != NULL)
+	while ((topic = wp_backlog_next_deferred(&p->backlog, has_room(p), p->reported_at_ms,
+						 p->now_ms)) != NULL)
 		send_topic(p, topic, ITS_TURN);
 	topic = NULL;
 	while ((topic = wp_topics_next_retried(&p->admission.topics, topic)) != NULL)

@@ -12,6 +12,7 @@
 #include "backlog.h"
 #include "clients.h"
 #include "credentials.h"
+#include "decision.h"
 #include "delivery_reports.h"
 #include "idempotence.h"
 #include "inquiry.h"
@@ -28,6 +29,8 @@ struct wp_producer {
 	struct wp_idempotence idempotence;
 	struct wp_credentials credentials;
 	struct wp_admission admission;
+	struct wp_decision_rules rules;
+	uint64_t random; /* where records without a key go */
 	struct wp_backlog backlog;
 	struct wp_topic_ends_job topic_ends;
 	int64_t now_ms;		/* of the last collect() */

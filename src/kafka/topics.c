@@ -150,6 +150,91 @@ struct wp_topic *wp_topics_find(const struct wp_topics *t, const char *name)
 
 /* ---- queued records ---- */
 
+/* Each with a NUL behind it, as in a record. */
+static size_t size_with_nul(struct wp_span bytes)
+{
+	return wp_span_is_null(bytes) ? 0 : bytes.size + 1;
+}
+
+static size_t copy_size(const struct wp_record *r)
+{
+	size_t size = size_with_nul(r->topic) + size_with_nul(r->key) + size_with_nul(r->value) +
+		      size_with_nul(r->id);
+
+	size += r->table != NULL ? strlen(r->table) + 1 : 0;
+	for (size_t i = 0; i < r->header_count; i++)
+		size += size_with_nul(r->headers[i].name) + size_with_nul(r->headers[i].value);
+	return size;
+}
+
+static struct wp_span copy_bytes(uint8_t **at, struct wp_span bytes)
+{
+	if (wp_span_is_null(bytes))
+		return bytes;
+	struct wp_span kept = { *at, bytes.size };
+	if (bytes.size > 0)
+		memcpy(*at, bytes.data, bytes.size);
+	(*at)[bytes.size] = '\0';
+	*at += bytes.size + 1;
+	return kept;
+}
+
+struct wp_queued *wp_queued_new(wp_ticket ticket, const struct wp_record *record)
+{
+	size_t headers_size = record->header_count * sizeof(struct wp_header);
+	struct wp_queued *item = malloc(sizeof(*item) + headers_size + copy_size(record));
+
+	if (item == NULL)
+		return NULL;
+	*item = (struct wp_queued){ .ticket = ticket, .record = *record };
+	/* Behind a struct that holds pointers, so aligned for them. */
+	struct wp_header *headers = (struct wp_header *)(item + 1);
+	uint8_t *at = (uint8_t *)(item + 1) + headers_size;
+	struct wp_record *r = &item->record;
+	r->topic = copy_bytes(&at, record->topic);
+	r->key = copy_bytes(&at, record->key);
+	r->value = copy_bytes(&at, record->value);
+	r->id = copy_bytes(&at, record->id);
+	if (record->table != NULL)
+		r->table = (const char *)copy_bytes(&at, wp_span_of(record->table)).data;
+	for (size_t i = 0; i < record->header_count; i++) {
+		headers[i].name = copy_bytes(&at, record->headers[i].name);
+		headers[i].value = copy_bytes(&at, record->headers[i].value);
+	}
+	r->headers = headers;
+	r->columns = NULL;
+	r->column_count = r->beside_value = 0;
+	return item;
+}
+
+void wp_queue_push(struct wp_queue *q, struct wp_queued *item)
+{
+	item->next = NULL;
+	*(q->first != NULL ? &q->last->next : &q->first) = item;
+	q->last = item;
+	q->count++;
+}
+
+struct wp_queued *wp_queue_pop(struct wp_queue *q)
+{
+	struct wp_queued *item = q->first;
+
+	if (item == NULL)
+		return NULL;
+	assert(q->count > 0);
+	q->first = item->next;
+	q->last = q->first != NULL ? q->last : NULL;
+	q->count--;
+	item->next = NULL;
+	return item;
+}
+
+void wp_queue_clear(struct wp_queue *q)
+{
+	while (q->first != NULL)
+		free(wp_queue_pop(q));
+}
+
 void wp_topics_set_state(struct wp_topics *t, struct wp_topic *topic, enum wp_topic_state state)
 {
 	if (topic->state == state)
@@ -248,6 +333,35 @@ bool wp_partition_lost_data(struct wp_topic_partition *partition, wp_ticket tick
 	partition->ticket = ticket;
 	partition->offset = offset;
 	return lost;
+}
+
+void wp_topic_sent(struct wp_topic *topic, int32_t partition, wp_ticket ticket, bool alone)
+{
+	topic->in_flight++;
+	if (alone)
+		topic->partitions[partition].pioneer = ticket;
+}
+
+bool wp_topics_reported(struct wp_topics *t, struct wp_topic *topic, int32_t number,
+			const struct wp_report *report, int64_t offset, int64_t now_ms,
+			int64_t *ret_before)
+{
+	assert(topic != NULL && topic->in_flight > 0);
+	topic->in_flight--;
+	if (number < 0 || number >= topic->partition_count)
+		return false;
+	struct wp_topic_partition *partition = &topic->partitions[number];
+	/* What waits behind one taken back came after that; behind one refused nothing is sent. */
+	if (partition->pioneer == report->ticket) {
+		partition->pioneer = 0;
+		wp_topics_retry(t, topic);
+	}
+	if (report->outcome != WP_CONFIRMED)
+		return false;
+	partition->confirmed_at_ms = now_ms;
+	if (topic->trouble == WP_TOPIC_FINE)
+		topic->failures = 0;
+	return wp_partition_lost_data(partition, report->ticket, offset, ret_before);
 }
 
 enum wp_rc wp_topics_set_partitions(struct wp_topics *t, struct wp_topic *topic, int32_t count)

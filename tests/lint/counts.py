@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import arrows
+import stays
 import words
 
 NOTED = Path(__file__).with_name("counts.json")
@@ -65,6 +66,7 @@ def counted(tree):
         f"functions of {SHORT_LINES} lines or fewer": sum(map(short_functions, sources.values())),
         "sources without a header of their own": sum(1 for path in sources if not has_header(path, tree)),
         "type tags defined twice": len(tags) - len(set(tags)),
+        "stays of a record from send to librdkafka": len(stays.stays(tree)),
     }
 
 

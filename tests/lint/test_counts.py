@@ -3,6 +3,7 @@
 import json
 
 import counts
+import stays
 
 
 def test_no_count_has_grown(tree):
@@ -26,5 +27,16 @@ def test_an_include_of_a_later_room_is_found(tree):
     rooms = counts.rooms_in_order(tree)
     assert rooms[0] == "base" and rooms[-1] == "main"
     text = '#include "walpost/relay/relay.h"\n#include "walpost/base/error.h"\n#include <stdio.h>\n'
-    assert counts.later_includes(tree / "src/kafka/queue.c", text, tree, rooms) == ["relay"]
+    assert counts.later_includes(tree / "src/kafka/topics.c", text, tree, rooms) == ["relay"]
     assert counts.later_includes(tree / "src/run/run.c", text, tree, rooms) == []
+
+
+def test_a_stay_is_a_run_of_calls_in_one_file():
+    sources = {
+        "src/a.c": ("static void producer_send(int t, int *record)\n{\n\tnote(t);\n\tlook(t, record->key);\n"
+                    "\tpass(record);\n\tgo(&t, record);\n}\n\nstatic void pass(int *r)\n{\n\tlook(0, r);\n}\n"),
+        "src/b.c": "int look(int t, int key)\n{\n\treturn key;\n}\n\nvoid note(int t)\n{\n}\n",
+        "src/c.c": "int\ngo(int *t,\n   int *r)\n{\n\trd_kafka_producev(r);\n}\n",
+    }
+    assert stays.walk(stays.functions(sources), *stays.FIRST) == [
+        "src/a.c", "src/b.c", "src/a.c", "src/b.c", "src/a.c", "src/c.c", "librdkafka", "src/a.c"]

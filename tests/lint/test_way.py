@@ -21,8 +21,8 @@ sink/json sink/stdout
 relay/aggregates relay/delivery relay/drop_counts relay/feedback relay/isolation relay/ledger relay/meter relay/parking
 relay/parking_round relay/pending_dead_letters relay/pipeline relay/relay_parking relay/relay_sink relay/relay_source
 relay/behind_check
-kafka/admission kafka/backlog kafka/batch kafka/clients kafka/delivery_reports kafka/placement kafka/producer*
-kafka/queue kafka/reaction kafka/topics
+kafka/admission kafka/backlog kafka/batch kafka/clients kafka/decision kafka/delivery_reports kafka/placement
+kafka/producer* kafka/reaction kafka/topics
 """.split()
 
 _FUNCTION = re.compile(r"^(?:\w[\w *]*[ *])?(\w+)\([^;{}]*\)\n\{", re.MULTILINE)

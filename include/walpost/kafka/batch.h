@@ -9,7 +9,7 @@
 #include "walpost/sink/record.h"
 
 size_t wp_batch_size_of_one(const struct wp_record *record);
-/* No less than that, and quick to tell. */
-size_t wp_batch_size_of_one_at_most(const struct wp_record *record);
+/* The same, or quicker to tell a little more, where even that is not above `limit` (0: there is none). */
+size_t wp_batch_size_or_bound(const struct wp_record *record, size_t limit);
 
 #endif

@@ -143,6 +143,12 @@ void wp_topics_drop_handles(struct wp_topics *t);
  */
 bool wp_partition_lost_data(struct wp_topic_partition *partition, wp_ticket ticket, int64_t offset,
 			    int64_t *ret_before);
+/* A record was sent to that partition; `alone`: the first, or one that may be refused. */
+void wp_topic_sent(struct wp_topic *topic, int32_t partition, wp_ticket ticket, bool alone);
+/* Its report came. True: as wp_partition_lost_data(). */
+bool wp_topics_reported(struct wp_topics *t, struct wp_topic *topic, int32_t partition,
+			const struct wp_report *report, int64_t offset, int64_t now_ms,
+			int64_t *ret_before);
 /* New ones are as never used. WP_NOMEM: as before. */
 enum wp_rc wp_topics_set_partitions(struct wp_topics *t, struct wp_topic *topic,
 				    int32_t count) WP_MUST_CHECK;

@@ -225,8 +225,7 @@ static void what_is_deferred_is_purged_or_forgotten_like_the_rest(void **state)
  */
 static void lead(const char *topic, int32_t broker)
 {
-	int32_t partition =
-		wp_placement_of(inside()->admission.rules.placement, wp_span_of("k"), MANY, 0);
+	int32_t partition = wp_placement_of(inside()->rules.placement, wp_span_of("k"), MANY, 0);
 
 	rd_kafka_mock_partition_set_leader(w.cluster, topic, partition, broker);
 }

@@ -54,7 +54,7 @@ static void headers_count_with_names_and_lengths(void **state)
 	CHECK_EQ(wp_batch_size_of_one(&record), 68 + (1 + 2 + 1 + 1) + (1 + 4 + 1));
 }
 
-static void the_quick_size_is_never_below(void **state)
+static void the_bound_is_never_below(void **state)
 {
 	static const uint8_t bytes[100000];
 	struct wp_header headers[] = { { wp_span_of("id"), { bytes, 70 } },
@@ -66,8 +66,10 @@ static void the_quick_size_is_never_below(void **state)
 		record.key = (struct wp_span){ bytes, size / 3 };
 		record.value = (struct wp_span){ bytes, size };
 		size_t exact = wp_batch_size_of_one(&record);
-		size_t at_most = wp_batch_size_of_one_at_most(&record);
-		CHECK(exact <= at_most && at_most <= exact + 100);
+		size_t bound = wp_batch_size_or_bound(&record, 0);
+		CHECK(exact <= bound && bound <= exact + 100);
+		CHECK_EQ(wp_batch_size_or_bound(&record, bound), bound);
+		CHECK_EQ(wp_batch_size_or_bound(&record, bound - 1), exact);
 	}
 }
 
@@ -75,6 +77,5 @@ int main(void)
 {
 	return RUN(PLAIN(an_empty_record_takes_68_bytes), PLAIN(null_takes_as_much_as_empty),
 		   PLAIN(a_length_grows_by_a_byte_at_64_and_8192),
-		   PLAIN(headers_count_with_names_and_lengths),
-		   PLAIN(the_quick_size_is_never_below));
+		   PLAIN(headers_count_with_names_and_lengths), PLAIN(the_bound_is_never_below));
 }
