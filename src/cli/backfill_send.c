@@ -7,7 +7,7 @@
 
 #include "walpost/base/clock.h"
 #include "walpost/cli/cli.h"
-#include "walpost/kafka/producer.h"
+#include "walpost/kafka_send/producer.h"
 #include "walpost/relay/behind_check.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include "check.h"
 #include "walpost/cli/cli.h"
 #include "walpost/cli/findings.h"
-#include "walpost/kafka/preflight.h"
+#include "walpost/kafka_inspect/preflight.h"
 #include "walpost/postgres/slot.h"
 
 enum { KAFKA_TIMEOUT_MS = 10000 };

@@ -9,7 +9,7 @@
 
 #include "walpost/cli/session.h"
 #include "walpost/config/config.h"
-#include "walpost/kafka/preflight.h"
+#include "walpost/kafka_inspect/preflight.h"
 #include "walpost/outbox/route.h"
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/sql.h"

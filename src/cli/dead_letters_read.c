@@ -4,8 +4,8 @@
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/dead_letters.h"
-#include "walpost/kafka/preflight.h"
-#include "walpost/kafka/topic_reader.h"
+#include "walpost/kafka_inspect/preflight.h"
+#include "walpost/kafka_inspect/topic_reader.h"
 #include "walpost/outbox/names.h"
 
 #define KAFKA_TIMEOUT_MS 10000

@@ -7,7 +7,7 @@
 #include "walpost/cli/diff.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/config/option.h"
-#include "walpost/kafka/preflight.h"
+#include "walpost/kafka_inspect/preflight.h"
 #include "walpost/kafka/properties.h"
 
 #define KAFKA_TIMEOUT_MS 10000

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "walpost/base/clock.h"
-#include "walpost/kafka/producer.h"
+#include "walpost/kafka/properties.h"
 #include "walpost/outbox/names.h"
 #include "walpost/postgres/columns.h"
 #include "walpost/postgres/partitions.h"
@@ -250,7 +250,7 @@ enum wp_rc wp_cli_create_exported_slot(struct wp_session *s,
 
 size_t wp_cli_record_max(const struct wp_config *config)
 {
-	return config->relay.sink == WP_SINK_KIND_KAFKA ? wp_producer_record_max(&config->kafka)
+	return config->relay.sink == WP_SINK_KIND_KAFKA ? wp_properties_record_max(&config->kafka)
 							: 0;
 }
 

@@ -1,7 +1,7 @@
 #include "replay.h"
 
-#include "walpost/kafka/preflight.h"
-#include "walpost/kafka/topic_reader.h"
+#include "walpost/kafka_inspect/preflight.h"
+#include "walpost/kafka_inspect/topic_reader.h"
 
 enum { KAFKA_TIMEOUT_MS = 10000 };
 

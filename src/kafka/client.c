@@ -1,9 +1,9 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "client.h"
+#include "walpost/kafka/client.h"
 
-#include "token.h"
+#include "walpost/kafka/token.h"
 #include "walpost/kafka/throttle.h"
 
 static enum wp_rc set(rd_kafka_conf_t *conf, const char *name, size_t number,

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client.h"
+#include "walpost/kafka/client.h"
 #include "login_conf.h"
-#include "token.h"
+#include "walpost/kafka/token.h"
 #include "walpost/kafka/properties.h"
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))

@@ -405,7 +405,7 @@ enum wp_rc wp_properties_conf(const struct wp_kafka_options *options,
 }
 
 /* A property that is refused is the producer's to complain of. */
-size_t wp_producer_record_max(const struct wp_kafka_options *options)
+size_t wp_properties_record_max(const struct wp_kafka_options *options)
 {
 	static const char name[] = "message.max.bytes";
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();

@@ -1,7 +1,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "secrets.h"
+#include "walpost/kafka/secrets.h"
 #include "walpost/base/secret_file.h"
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))

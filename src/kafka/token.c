@@ -1,4 +1,4 @@
-#include "token.h"
+#include "walpost/kafka/token.h"
 
 #include <stdio.h>
 

@@ -15,7 +15,7 @@
 #include "walpost/base/heap.h"
 #include "walpost/base/log.h"
 #include "walpost/base/worker.h"
-#include "walpost/kafka/producer.h"
+#include "walpost/kafka_send/producer.h"
 #include "walpost/kafka/statistics.h"
 #include "walpost/kafka/throttle.h"
 #include "walpost/login/login.h"

@@ -392,6 +392,7 @@ def image(arguments):
 
 def package(arguments):
     """The Debian package, built and installed on clean Debians, its service run by their systemd."""
+    build("gcc")
     cache.postgres("18")
     cache.kafka()
     return pytest("package", ["-p", "no:xdist", "--timeout=1500", *arguments])

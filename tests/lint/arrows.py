@@ -18,18 +18,21 @@ SEES = {
     "outbox": {"base", "wal", "values", "sink", "envelope"},
     "diff": {"base", "wal", "sink"},
     "kafka": {"base", "login", "wal", "sink"},
+    "kafka_inspect": {"base", "wal", "sink", "kafka"},
+    "kafka_send": {"base", "login", "wal", "sink", "kafka", "kafka_inspect"},
     "registry": {"base", "http_client", "outbox"},
     "relay": {"base", "wal", "outbox", "sink"},
     "telemetry": {"base", "wal", "sink", "relay"},
     "http": {"base"},
     "run": {
-        "base", "login", "wal", "outbox", "sink", "postgres", "kafka", "registry", "relay", "telemetry", "http",
+        "base", "login", "wal", "outbox", "sink", "postgres", "kafka", "kafka_send", "registry", "relay",
+        "telemetry", "http",
     },
     "config": {"base"},
     "import": {"base", "config"},
     "cli": {
-        "base", "login", "wal", "values", "outbox", "sink", "diff", "postgres", "kafka", "registry", "relay",
-        "telemetry", "http", "run", "config", "import",
+        "base", "login", "wal", "values", "outbox", "sink", "diff", "postgres", "kafka", "kafka_inspect",
+        "kafka_send", "registry", "relay", "telemetry", "http", "run", "config", "import",
     },
     "main": {"base", "cli"},
 }
@@ -48,7 +51,7 @@ ALSO_SEES = {
 FOREIGN = {
     "libpq-fe.h": {"postgres", "cli"},
     "libpq-events.h": {"postgres"},
-    "librdkafka/": {"kafka", "cli"},
+    "librdkafka/": {"kafka", "kafka_inspect", "kafka_send", "cli"},
     "ev.h": {"postgres", "http", "registry", "run", "cli"},
     "microhttpd.h": {"http/server", "cli/version"},
     "protobuf-c/": {"envelope", "cli/version"},

@@ -45,7 +45,7 @@ def test_a_planted_log_in_a_pure_room_is_found(tmp_path):
 
 
 def test_an_include_along_the_arrow_is_fine(tmp_path):
-    assert not _planted(tmp_path, "src/kafka/producer.c", '#include "walpost/sink/sink.h"')
+    assert not _planted(tmp_path, "src/kafka_send/producer.c", '#include "walpost/sink/sink.h"')
 
 
 def test_the_loop_may_see_libev_but_the_machine_may_not(tmp_path):

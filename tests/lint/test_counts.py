@@ -27,7 +27,7 @@ def test_an_include_of_a_later_room_is_found(tree):
     rooms = counts.rooms_in_order(tree)
     assert rooms[0] == "base" and rooms[-1] == "main"
     text = '#include "walpost/relay/relay.h"\n#include "walpost/base/error.h"\n#include <stdio.h>\n'
-    assert counts.later_includes(tree / "src/kafka/topics.c", text, tree, rooms) == ["relay"]
+    assert counts.later_includes(tree / "src/kafka_send/topics.c", text, tree, rooms) == ["relay"]
     assert counts.later_includes(tree / "src/run/run.c", text, tree, rooms) == []
 
 

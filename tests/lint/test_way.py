@@ -21,8 +21,9 @@ sink/json sink/stdout
 relay/aggregates relay/delivery relay/drop_counts relay/feedback relay/isolation relay/ledger relay/meter relay/parking
 relay/parking_round relay/pending_dead_letters relay/pipeline relay/relay_parking relay/relay_sink relay/relay_source
 relay/behind_check
-kafka/admission kafka/backlog kafka/batch kafka/clients kafka/decision kafka/delivery_reports kafka/placement
-kafka/producer* kafka/reaction kafka/topics
+kafka/batch kafka/placement kafka/reaction
+kafka_send/admission kafka_send/backlog kafka_send/clients kafka_send/decision kafka_send/delivery_reports
+kafka_send/producer* kafka_send/topics
 """.split()
 
 _FUNCTION = re.compile(r"^(?:\w[\w *]*[ *])?(\w+)\([^;{}]*\)\n\{", re.MULTILINE)

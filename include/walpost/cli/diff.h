@@ -10,7 +10,7 @@
 #include "walpost/cli/session.h"
 #include "walpost/config/config.h"
 #include "walpost/kafka/properties.h"
-#include "walpost/kafka/topic_reader.h"
+#include "walpost/kafka_inspect/topic_reader.h"
 #include "walpost/diff/matching.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/outboxes.h"

@@ -12,14 +12,20 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "walpost/base/error.h"
 #include "walpost/base/span.h"
 #include "walpost/kafka/options.h"
-#include "walpost/kafka/producer.h"
+
+/* How much a producer may have in flight. */
+struct wp_kafka_bounds {
+	size_t in_flight_events;
+	size_t in_flight_bytes;
+};
 
 /*
  * Which partition a key belongs to, by librdkafka's own hash functions and
  * names. Chosen by us and not inside produce, because the order of a partition
- * depends on what is already known of it (see admission). Pure.
+ * depends on what is already known of it (kafka_send/decision.h). Pure.
  */
 struct wp_placement;
 
@@ -44,6 +50,8 @@ int64_t wp_properties_number(const rd_kafka_conf_t *conf, const char *name);
 bool wp_properties_is(const rd_kafka_conf_t *conf, const char *name, const char *value);
 /* Whom Kafka's ACLs name, "User:alice", where the configuration tells; "": it does not. */
 void wp_properties_principal(const rd_kafka_conf_t *conf, char *ret, size_t size);
+/* message.max.bytes, as a producer with these options has it. */
+size_t wp_properties_record_max(const struct wp_kafka_options *options);
 /* How keys are placed, by a configuration that wp_properties_conf() made. */
 const struct wp_placement *wp_properties_placement(const rd_kafka_conf_t *conf);
 

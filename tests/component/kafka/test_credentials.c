@@ -7,7 +7,7 @@
 #include "support/check.h"
 #include "support/files.h"
 #include "walpost/base/secret_file.h"
-#include "walpost/kafka/topic_ends.h"
+#include "walpost/kafka_inspect/topic_ends.h"
 #include "world.h"
 
 static struct world w;

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "walpost/kafka/preflight.h"
+#include "walpost/kafka_inspect/preflight.h"
 #include "world.h"
 
 static struct world w;

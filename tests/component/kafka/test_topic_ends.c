@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "walpost/kafka/topic_ends.h"
+#include "walpost/kafka_inspect/topic_ends.h"
 #include "world.h"
 
 #define FETCH 1 /* ApiKey */

@@ -7,7 +7,7 @@
 
 #include "support/patience.h"
 #include "walpost/base/worker.h"
-#include "walpost/kafka/producer.h"
+#include "walpost/kafka_send/producer.h"
 
 #define TOPIC "orders"
 

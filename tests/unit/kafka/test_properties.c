@@ -278,13 +278,13 @@ static void a_secret_is_not_shown_when_it_is_refused(void **state)
 
 static void the_largest_record_is_told_without_a_producer(void **state)
 {
-	CHECK_EQ(wp_producer_record_max(&options), 1000000);
+	CHECK_EQ(wp_properties_record_max(&options), 1000000);
 	with("message.max.bytes", "2000");
 	with("message.max.bytes", "3000");
 	with("linger.ms", "wrong");
-	CHECK_EQ(wp_producer_record_max(&options), 3000);
+	CHECK_EQ(wp_properties_record_max(&options), 3000);
 	with("message.max.bytes", "none");
-	CHECK_EQ(wp_producer_record_max(&options), 3000);
+	CHECK_EQ(wp_properties_record_max(&options), 3000);
 }
 
 int main(void)

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "secrets.h"
+#include "walpost/kafka/secrets.h"
 #include "support/check.h"
 #include "support/files.h"
 #include "walpost/base/secret_file.h"
