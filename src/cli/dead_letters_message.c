@@ -153,7 +153,7 @@ static enum wp_rc write_content(const struct message *m, struct wp_buffer *into)
 /*
  * The value is the message's whole content when no record could be made of it, else what the record
  * had. The reason tells which: those of outbox/ begin with the name of what they are about, those
- * of the sink (kafka/admission.c, relay/relay_sink.c) do not. Of another one both are tried.
+ * of the sink (kafka_send/, relay/relay_sink.c) do not. Of another one both are tried.
  */
 enum value_kind { VALUE_IS_CONTENT, VALUE_IS_RECORDS, VALUE_IS_EITHER };
 

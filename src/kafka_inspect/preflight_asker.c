@@ -1,10 +1,11 @@
 #include "preflight_asker.h"
-#include "walpost/kafka/statistics.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "walpost/base/clock.h"
 #include "walpost/kafka/reaction.h"
+#include "walpost/kafka/statistics.h"
 
 enum { ANSWER_TIMEOUT_MS = 5000 };
 

@@ -1,10 +1,8 @@
 #include "admission.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define TOPICS_MAX 4096
 #define ASK_AGAIN_MS 1000

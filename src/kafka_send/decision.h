@@ -28,8 +28,8 @@ struct wp_decision_moment {
 
 enum wp_decision_kind {
 	WP_DECISION_GO,
-	WP_DECISION_WAIT,   /* in its topic's queue: for records in front of it */
-	WP_DECISION_ASK,    /* the same, and the topic is to be asked for, perhaps once more */
+	WP_DECISION_WAIT,   /* for records in front of it, or for other topics' turn */
+	WP_DECISION_ASK,    /* for its topic, which is to be asked for, perhaps once more */
 	WP_DECISION_REFUSE, /* it can never be delivered */
 };
 
@@ -39,7 +39,7 @@ struct wp_decision {
 	bool alone;	   /* GO: nothing more goes to that partition before it is confirmed */
 	bool recounts;	   /* ASK: for partitions may have been added */
 	bool is_deferred;  /* WAIT: only for other topics' turn */
-	bool fits; /* by what is known of the topic, perhaps no longer true, it would not be refused */
+	bool fits; /* by message.max.bytes and what is known of the topic, perhaps no longer true */
 };
 
 /* `error` is set with REFUSE only. */

@@ -316,6 +316,7 @@ void wp_topics_drop_handles(struct wp_topics *t)
 	for (struct wp_topic *topic = t->newest; topic != NULL; topic = topic->older) {
 		drop_handle(t, topic);
 		topic->in_flight = 0;
+		topic->recounts = false;
 		for (int32_t i = 0; i < topic->partition_count; i++) {
 			topic->partitions[i].pioneer = 0;
 			topic->partitions[i].confirmed_at_ms = INT64_MIN;
@@ -343,15 +344,15 @@ void wp_topic_sent(struct wp_topic *topic, int32_t partition, wp_ticket ticket, 
 		topic->partitions[partition].pioneer = ticket;
 }
 
-bool wp_topics_reported(struct wp_topics *t, struct wp_topic *topic, int32_t number,
+bool wp_topics_reported(struct wp_topics *t, struct wp_topic *topic, int32_t index,
 			const struct wp_report *report, int64_t offset, int64_t now_ms,
 			int64_t *ret_before)
 {
 	assert(topic != NULL && topic->in_flight > 0);
 	topic->in_flight--;
-	if (number < 0 || number >= topic->partition_count)
+	if (index < 0 || index >= topic->partition_count)
 		return false;
-	struct wp_topic_partition *partition = &topic->partitions[number];
+	struct wp_topic_partition *partition = &topic->partitions[index];
 	/* What waits behind one taken back came after that; behind one refused nothing is sent. */
 	if (partition->pioneer == report->ticket) {
 		partition->pioneer = 0;

@@ -143,8 +143,8 @@ bool wp_partition_lost_data(struct wp_topic_partition *partition, wp_ticket tick
 			    int64_t *ret_before);
 /* A record was sent to that partition; `alone`: the first, or one that may be refused. */
 void wp_topic_sent(struct wp_topic *topic, int32_t partition, wp_ticket ticket, bool alone);
-/* Its report came. True: as wp_partition_lost_data(). */
-bool wp_topics_reported(struct wp_topics *t, struct wp_topic *topic, int32_t partition,
+/* Its report came, of the partition of that number. True: as wp_partition_lost_data(). */
+bool wp_topics_reported(struct wp_topics *t, struct wp_topic *topic, int32_t index,
 			const struct wp_report *report, int64_t offset, int64_t now_ms,
 			int64_t *ret_before);
 /* New ones are as never used. WP_NOMEM: as before. */

@@ -1,9 +1,10 @@
 """In how many places does a record stay on its way from `send` to librdkafka?
 
 `python3 tests/lint/stays.py` prints the walk. From the producer's send on, each call that is handed the record, or a
-part of it, is followed in the order of the text; a stay is a run of calls within one file. To come back from another
-file is a stay as well: so does a reader's eye. Calls into base are none, for its spans and errors are the words in
-which each file is written.
+part of it, is followed in the order of the text, up to the first that hands it to librdkafka; a stay is a run of calls
+within one file. To come back from another file is a stay as well: so does a reader's eye. Calls into base are none,
+for its spans and errors are the words in which each file is written. Not followed: structs that hold it, other names
+for it, pointers to functions, and of the arguments of a call all but the first that has to do with it.
 """
 
 import re

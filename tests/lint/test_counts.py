@@ -31,6 +31,12 @@ def test_an_include_of_a_later_room_is_found(tree):
     assert counts.later_includes(tree / "src/run/run.c", text, tree, rooms) == []
 
 
+def test_the_walk_of_a_record_passes_where_it_is_decided(tree):
+    """A part of the way that is no longer followed is not a way that is shorter."""
+    files = {"src/kafka_send/decision.c", "src/kafka/batch.c", "src/kafka/placement.c", "src/kafka_send/topics.c"}
+    assert files <= set(stays.stays(tree))
+
+
 def test_a_stay_is_a_run_of_calls_in_one_file():
     sources = {
         "src/a.c": ("static void producer_send(int t, int *record)\n{\n\tnote(t);\n\tlook(t, record->key);\n"

@@ -1,6 +1,6 @@
 /*
  * Where records go. The relay sends with a ticket and later collects reports by
- * ticket; nothing calls back. kafka/producer and sink/stdout are real ones, the
+ * ticket; nothing calls back. kafka_send/producer and sink/stdout are real ones, the
  * simulation has another; all pass one contract suite.
  *
  *   STARTING -> READY ⇄ WAITING          (a topic is missing or forbidden, or a right; it comes by itself)

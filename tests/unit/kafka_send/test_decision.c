@@ -1,5 +1,6 @@
 #include "decision.h"
 #include "support/check.h"
+#include "walpost/kafka/batch.h"
 
 /* What a record is told, by what is known of its topic. */
 
@@ -62,13 +63,19 @@ static void the_first_of_a_partition_goes_alone_and_others_wait_for_it(void **st
 {
 	record.partition = 0;
 	partitions[0].confirmed_at_ms = INT64_MIN;
-	CHECK(decide().alone);
+	struct wp_decision d = decide();
+	CHECK(d.kind == WP_DECISION_GO && d.alone);
 	partitions[0].confirmed_at_ms = NOW_MS - 600000;
 	CHECK(decide().alone);
 	partitions[0].confirmed_at_ms = NOW_MS - 599999;
-	CHECK(!decide().alone);
+	d = decide();
+	CHECK(d.kind == WP_DECISION_GO && !d.alone);
 	partitions[0].pioneer = 7;
 	CHECK_EQ(decide().kind, WP_DECISION_WAIT);
+	moment.is_for_other_topics = true; /* its turn would not help */
+	d = decide();
+	CHECK(d.kind == WP_DECISION_WAIT && !d.is_deferred);
+	moment.is_for_other_topics = false;
 	record.partition = 1;
 	CHECK_EQ(decide().kind, WP_DECISION_GO);
 }
@@ -91,9 +98,32 @@ static void an_unknown_topic_is_asked_for(void **state)
 	topic = (struct wp_topic){ .name = "orders" };
 	struct wp_decision d = decide();
 	CHECK(d.kind == WP_DECISION_ASK && d.fits && !d.recounts);
-	/* It fits nowhere: it is not to be queued. */
-	record.value = (struct wp_span){ (const uint8_t *)"", 1000000 };
+	record.partition = 3;
+	CHECK(decide().fits);
+	/* Where it fits nowhere it is not to be queued. */
+	record.value = (struct wp_span){ (const uint8_t *)"", 500 };
+	rules.message_max = wp_batch_size_or_bound(&record, 0);
+	CHECK(decide().fits);
+	rules.message_max--;
 	CHECK(!decide().fits);
+}
+
+/* As things were when it was asked for last: they may be otherwise by now. */
+static void of_an_unknown_topic_nothing_is_refused(void **state)
+{
+	topic.state = WP_TOPIC_UNKNOWN;
+	topic.limit = 100;
+	topic.limit_name = "max.message.bytes";
+	record.value = (struct wp_span){ (const uint8_t *)"", 32 };
+	struct wp_decision d = decide();
+	CHECK(d.kind == WP_DECISION_ASK && !d.fits && !d.recounts);
+	record.partition = 2;
+	d = decide();
+	CHECK(d.kind == WP_DECISION_ASK && !d.fits && !d.recounts);
+	moment.is_behind = true;
+	d = decide();
+	CHECK(d.kind == WP_DECISION_WAIT && !d.fits);
+	CHECK_EQ(error.text[0], '\0');
 }
 
 static void a_missing_partition_is_counted_once_more_and_then_refused(void **state)
@@ -120,8 +150,12 @@ static void a_size_above_the_limit_is_refused_once_the_limit_is_fresh(void **sta
 	topic.limit_name = "segment.bytes";
 	(void)decide();
 	CHECK_HAS(error.text, "raise segment.bytes of the topic");
+	topic.answered_at_ms = NOW_MS - 1000;
+	CHECK_EQ(decide().kind, WP_DECISION_REFUSE);
 	topic.answered_at_ms = NOW_MS - 1001;
-	CHECK_EQ(decide().kind, WP_DECISION_ASK);
+	error.text[0] = '\0';
+	d = decide();
+	CHECK(d.kind == WP_DECISION_ASK && !d.recounts && !d.fits && error.text[0] == '\0');
 }
 
 static void compressed_it_may_pass_and_so_goes_alone(void **state)
@@ -132,6 +166,11 @@ static void compressed_it_may_pass_and_so_goes_alone(void **state)
 	record.value = (struct wp_span){ (const uint8_t *)"", 32 };
 	struct wp_decision d = decide();
 	CHECK(d.kind == WP_DECISION_GO && d.alone && d.fits);
+	/* Exact where it may be above: what librdkafka takes is to be queued. */
+	rules.message_max = 101;
+	CHECK(decide().fits);
+	rules.message_max = 100;
+	CHECK(decide().kind == WP_DECISION_GO && !decide().fits);
 	record.value.size = 31;
 	CHECK(!decide().alone);
 }
@@ -143,6 +182,7 @@ int main(void)
 			   the_first_of_a_partition_goes_alone_and_others_wait_for_it, set_up),
 		   cmocka_unit_test_setup(those_queued_and_other_topics_go_first, set_up),
 		   cmocka_unit_test_setup(an_unknown_topic_is_asked_for, set_up),
+		   cmocka_unit_test_setup(of_an_unknown_topic_nothing_is_refused, set_up),
 		   cmocka_unit_test_setup(a_missing_partition_is_counted_once_more_and_then_refused,
 					  set_up),
 		   cmocka_unit_test_setup(a_size_above_the_limit_is_refused_once_the_limit_is_fresh,

@@ -195,11 +195,12 @@ static void handles_go_and_what_is_known_stays(void **state)
 	get("a")->handle = &t;
 	get("b")->handle = &t;
 	get("b")->limit = 64;
+	get("b")->recounts = true;
 	(void)get("c");
 	wp_topics_drop_handles(&t);
 	CHECK_EQ(dropped, 2);
 	CHECK_EQ(get("b")->limit, 64);
-	CHECK(get("b")->handle == NULL);
+	CHECK(get("b")->handle == NULL && !get("b")->recounts);
 	wp_topics_release(&t);
 	wp_topics_release(&t);
 	CHECK_EQ(dropped, 2);
@@ -280,6 +281,52 @@ static void each_topic_to_be_retried_is_found_once(void **state)
 	CHECK(wp_topics_next_retried(&t, NULL) == b);
 }
 
+/* Of partition 1. */
+static void report_of(wp_ticket ticket, enum wp_outcome outcome, int64_t at_ms)
+{
+	const struct wp_report report = { .ticket = ticket, .outcome = outcome };
+	int64_t before;
+
+	CHECK(!wp_topics_reported(&t, get("a"), 1, &report, (int64_t)ticket, at_ms, &before));
+}
+
+static void a_record_that_went_alone_holds_its_partition_until_its_report(void **state)
+{
+	struct wp_topic *topic = get("a");
+
+	CHECK_EQ(wp_topics_set_partitions(&t, topic, 2), WP_OK);
+	wp_topic_sent(topic, 1, 7, true);
+	wp_topic_sent(topic, 1, 8, false);
+	CHECK(topic->in_flight == 2 && topic->partitions[1].pioneer == 7);
+	CHECK_EQ(topic->partitions[0].pioneer, 0);
+	report_of(8, WP_PURGED, 5);
+	CHECK(topic->in_flight == 1 && topic->partitions[1].pioneer == 7 && !topic->is_retried);
+	report_of(7, WP_PURGED, 6);
+	CHECK(topic->in_flight == 0 && topic->partitions[1].pioneer == 0 && topic->is_retried);
+	CHECK_EQ(topic->partitions[1].confirmed_at_ms, INT64_MIN);
+}
+
+static void a_confirmation_warms_its_partition_and_ends_distrust(void **state)
+{
+	const struct wp_report elsewhere = { .ticket = 3, .outcome = WP_CONFIRMED };
+	struct wp_topic *topic = get("a");
+	int64_t before;
+
+	CHECK_EQ(wp_topics_set_partitions(&t, topic, 2), WP_OK);
+	topic->failures = 2;
+	topic->trouble = WP_TOPIC_MISSING;
+	for (wp_ticket ticket = 1; ticket <= 3; ticket++)
+		wp_topic_sent(topic, 1, ticket, false);
+	report_of(1, WP_CONFIRMED, 5);
+	CHECK(topic->partitions[1].confirmed_at_ms == 5 && topic->failures == 2);
+	topic->trouble = WP_TOPIC_FINE;
+	report_of(2, WP_CONFIRMED, 6);
+	CHECK(topic->partitions[1].confirmed_at_ms == 6 && topic->failures == 0);
+	/* Of a partition that nobody knows. */
+	CHECK(!wp_topics_reported(&t, topic, 2, &elsewhere, 9, 7, &before));
+	CHECK_EQ(topic->in_flight, 0);
+}
+
 int main(void)
 {
 	return RUN(TEST(a_new_topic_is_unknown_and_the_same_one_next_time),
@@ -293,5 +340,7 @@ int main(void)
 		   TEST(partitions_are_counted_over_all_topics),
 		   TEST(a_name_may_be_as_long_as_kafka_allows),
 		   TEST(handles_go_and_what_is_known_stays),
+		   TEST(a_record_that_went_alone_holds_its_partition_until_its_report),
+		   TEST(a_confirmation_warms_its_partition_and_ends_distrust),
 		   TEST(partitions_begin_unknown_and_are_forgotten_with_the_handles));
 }
