@@ -283,8 +283,7 @@ int wp_command_backfill(int argc, char **argv)
 "slot that begins behind them: for a new slot, or in place of a lost one. With\n"
 "--missing, only rows that have no record in Kafka. If it is interrupted, no slot is\n"
 "left: begin again, with --missing.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "all are confirmed and the slot exists; with --dry-run: counted",
 			[WP_EXIT_FAILED] = "refused, interrupted, or a server does not answer",

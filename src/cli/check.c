@@ -134,8 +134,7 @@ int wp_command_check(int argc, char **argv)
 		.about = "Checks everything that the relay needs in Postgres and in Kafka. For each problem\n"
 "it prints the cure: SQL for psql, or a comment that names a setting. Changes\n"
 "nothing.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "the relay can run; there may be warnings",
 			[WP_EXIT_FAILED] = "a precondition is not met",

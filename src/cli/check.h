@@ -12,6 +12,7 @@
 #include "walpost/kafka_inspect/preflight.h"
 #include "walpost/outbox/route.h"
 #include "walpost/postgres/preflight.h"
+#include "walpost/postgres/publication.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/run/requirements.h"
 #include "walpost/sink/topic_ends.h"
@@ -64,6 +65,10 @@ void wp_check_types(struct wp_check *c, struct wp_session *session);
 /* WP_OK: a finding that is fine; else a failure. */
 void wp_check_add(struct wp_check *c, enum wp_rc rc, enum wp_finding_room room, const char *name,
 		  const char *fine, const struct wp_error *error, const char *cure);
+/* The cure is to grant `role` what the script makes. */
+void wp_check_add_grants(struct wp_check *c, struct wp_session *session,
+			 enum wp_finding_level level, const char *name, const struct wp_error *what,
+			 enum wp_grants which, const char *role);
 /* Every finding of that name is fine, and there is one. */
 bool wp_check_is_fine(const struct wp_check *c, const char *name);
 /*

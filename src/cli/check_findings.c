@@ -27,6 +27,23 @@ bool wp_check_is_fine(const struct wp_check *c, const char *name)
 	return is_there;
 }
 
+void wp_check_add_grants(struct wp_check *c, struct wp_session *session,
+			 enum wp_finding_level level, const char *name, const struct wp_error *what,
+			 enum wp_grants which, const char *role)
+{
+	struct wp_error error;
+	struct wp_buffer cure;
+	struct wp_sql sql;
+
+	wp_buffer_init(&cure, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(session), &cure);
+	wp_grants_sql(&sql, which, role);
+	enum wp_rc rc = wp_sql_end(&sql, &error);
+	wp_findings_add(&c->found.findings, level, WP_ROOM_SLOT, name, what->text,
+			rc == WP_OK ? (const char *)cure.data : "");
+	wp_buffer_release(&cure);
+}
+
 enum wp_rc wp_check_ask(struct wp_check *c, struct wp_session *session,
 			void (*write)(struct wp_sql *sql, const struct wp_check *c), PGresult **ret,
 			struct wp_error *error)

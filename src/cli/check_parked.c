@@ -7,7 +7,6 @@
 
 #include "check.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/postgres/publication.h"
 
 /* What the first question answers, in this order. */
 enum { MISSING, LACKING, MAY, MAY_READ, ROLE };
@@ -61,24 +60,6 @@ static void add(struct wp_check *c, enum wp_finding_level level, const struct wp
 	wp_findings_add(&c->found.findings, level, WP_ROOM_SLOT, "parked", what->text, cure);
 }
 
-static void add_grants(struct wp_check *c, struct wp_session *session, const char *role)
-{
-	struct wp_error what, error;
-	struct wp_buffer cure;
-	struct wp_sql sql;
-	wp_buffer_init(&cure, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(session), &cure);
-	wp_parked_grant_sql(&sql, role);
-	enum wp_rc rc = wp_sql_end(&sql, &error);
-	(void)wp_error_set(&what, WP_CONFIG,
-			   "role %s may not read and write walpost.parked and walpost.parking: "
-			   "with relay.poison = park, walpost run waits for that before it "
-			   "streams",
-			   role);
-	add(c, WP_FINDING_FAIL, &what, rc == WP_OK ? (const char *)cure.data : "");
-	wp_buffer_release(&cure);
-}
-
 /* True when a relay can use them. */
 static bool judge_tables(struct wp_check *c, struct wp_session *session, const PGresult *row)
 {
@@ -103,7 +84,14 @@ static bool judge_tables(struct wp_check *c, struct wp_session *session, const P
 		return false;
 	}
 	if (*PQgetvalue(row, 0, MAY) != 't') {
-		add_grants(c, session, PQgetvalue(row, 0, ROLE));
+		(void)wp_error_set(
+			&what, WP_CONFIG,
+			"role %s may not read and write walpost.parked and "
+			"walpost.parking: with relay.poison = park, walpost run waits for "
+			"that before it streams",
+			PQgetvalue(row, 0, ROLE));
+		wp_check_add_grants(c, session, WP_FINDING_FAIL, "parked", &what, WP_GRANTS_PARKED,
+				    PQgetvalue(row, 0, ROLE));
 		return false;
 	}
 	return true;

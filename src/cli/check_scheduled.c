@@ -7,7 +7,6 @@
 
 #include "check.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/postgres/publication.h"
 
 /* What the first question answers, in this order. */
 enum { FUNCTION, WHOLE, MAY, ROLE };
@@ -61,23 +60,6 @@ static void add(struct wp_check *c, enum wp_finding_level level, const struct wp
 		const char *cure)
 {
 	wp_findings_add(&c->found.findings, level, WP_ROOM_SLOT, "scheduled", what->text, cure);
-}
-
-static void add_grants(struct wp_check *c, struct wp_session *session, const char *role)
-{
-	struct wp_error what, error;
-	struct wp_buffer cure;
-	struct wp_sql sql;
-	wp_buffer_init(&cure, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(session), &cure);
-	wp_schedule_grant_sql(&sql, role);
-	enum wp_rc rc = wp_sql_end(&sql, &error);
-	(void)wp_error_set(&what, WP_CONFIG,
-			   "role %s may not execute walpost.move_due(): this relay sends no "
-			   "scheduled events",
-			   role);
-	add(c, WP_FINDING_WARN, &what, rc == WP_OK ? (const char *)cure.data : "");
-	wp_buffer_release(&cure);
 }
 
 /* Not a warning: perhaps nobody wants to. */
@@ -164,7 +146,13 @@ void wp_check_scheduled(struct wp_check *c, struct wp_session *session)
 		judge_state(c, session);
 		judge_outboxes(c, session);
 	} else if (is_there && c->config.relay.schedule) {
-		add_grants(c, session, PQgetvalue(rights, 0, ROLE));
+		(void)wp_error_set(
+			&what, WP_CONFIG,
+			"role %s may not execute walpost.move_due(): this relay sends no "
+			"scheduled events",
+			PQgetvalue(rights, 0, ROLE));
+		wp_check_add_grants(c, session, WP_FINDING_WARN, "scheduled", &what,
+				    WP_GRANTS_SCHEDULE, PQgetvalue(rights, 0, ROLE));
 	}
 	PQclear(rights);
 }

@@ -355,8 +355,7 @@ int wp_command_cleanup(int argc, char **argv)
 		.command = "walpost cleanup",
 		.about = "Shows how many rows of the outboxes cleanup.mode would remove, and why the others stay.\n"
 "Removes nothing: walpost run does that. Reads all of each table.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "shown, or all are released",
 			[WP_EXIT_FAILED] = "rows are missing in Kafka, or a server does not answer",

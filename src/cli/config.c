@@ -79,8 +79,7 @@ static int command_import_debezium(int argc, char **argv)
 "A comment accounts for each property. Secrets are not printed: the comment names\n"
 "the variable to set. Without --debezium it imitates 3.6, and marks what earlier\n"
 "versions do otherwise if the file is of Debezium 1.x.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.argument_max = 1,
 		.configured = WP_CLI_UNCONFIGURED,
 		.exits = {

@@ -185,8 +185,7 @@ static int run_list(int argc, char **argv)
 "positions: partition and offset, time, table, id, the topic it was for, position,\n"
 "size, reason, and whether `retry` has sent it again. Changes nothing, joins no\n"
 "consumer group.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "listed, even if there are none",
 			[WP_EXIT_FAILED] = "Kafka does not answer",
@@ -253,8 +252,7 @@ static int run_retry(int argc, char **argv)
 "deleted, from the letter, or it is refused if the letter does not hold all of it.\n"
 "Each event is recorded in walpost.dead_letters_retried and passed over by the next\n"
 "retry. Waits until the slot has confirmed the events.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "all that were chosen are sent again, or were before",
 			[WP_EXIT_FAILED] = "some were refused, the relay has not confirmed in time, or a server does not answer",

@@ -262,8 +262,7 @@ int wp_command_diff(int argc, char **argv)
 "consumer group. With --limit the newest rows are read if outbox.column.timestamp\n"
 "is set and exists, otherwise arbitrary rows. With --json all missing rows are\n"
 "listed, unless --show limits them.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "every row has its record, and all are equal",
 			[WP_EXIT_FAILED] = "records differ or are missing, there are no rows, or a server does not answer",

@@ -411,8 +411,7 @@ int wp_command_drain(int argc, char **argv)
 			 "up to which it is. The relay ends with exit code 0; it reads nothing further.\n"
 			 "Stop the applications before, if nothing may be committed after that LSN, and\n"
 			 "stop standby relays, or one of them takes the slot over.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "drained: the slot is free, and all is confirmed",
 			[WP_EXIT_FAILED] = "not in time, no relay reads the slot, or another one took it over",

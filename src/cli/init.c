@@ -67,7 +67,7 @@ static void add_objects(struct wp_sql *sql, const struct init *i)
 					     &i->outboxes.wanted);
 	}
 	if (i->role)
-		wp_slot_checkpoint_grant_sql(sql, i->role);
+		wp_grants_sql(sql, WP_GRANTS_SLOT_CHECKPOINT, i->role);
 	wp_sql_add(sql, "COMMIT;\n");
 }
 
@@ -110,55 +110,53 @@ struct optional {
 	const char *what;
 	const char *name;
 	const char *sql;
-	void (*add_grant)(struct wp_sql *sql, const char *role);
+	enum wp_grants grants;
 	const char *without; /* what cannot be done, and how to allow it */
 };
 
-static const struct optional reissue = {
-	.what = "reissue table",
-	.name = "walpost.reissue",
-	.sql = wp_reissue_sql,
-	.add_grant = wp_reissue_grant_sql,
-	.without = "events cannot be sent again through the log, or not to another topic. To allow "
-		   "that, run init or sql/reissue.sql once as an administrator",
-};
-
-/* By the same script as walpost.reissue, to which an older one may have given no such table. */
-static const struct optional retried = {
-	.what = "tables of retried dead letters and replays",
-	.name = "walpost.dead_letters_retried",
-	.sql = wp_reissue_sql,
-	.add_grant = wp_retried_grant_sql,
-	.without = "walpost dead-letters retry and walpost replay cannot be used. To allow that, "
-		   "run init or "
-		   "sql/reissue.sql once as an administrator",
-};
-
-static const struct optional parked = {
-	.what = "tables of parked events",
-	.name = "walpost.parked",
-	.sql = wp_parked_sql,
-	.add_grant = wp_parked_grant_sql,
-	.without = "relay.poison = park cannot be used. To allow that, run init or "
-		   "sql/parked.sql once as an administrator",
-};
-
-static const struct optional schedule = {
-	.what = "table of scheduled events",
-	.name = "walpost.scheduled",
-	.sql = wp_schedule_sql,
-	.add_grant = wp_schedule_grant_sql,
-	.without = "walpost.schedule() cannot be used. To allow that, run init or "
-		   "sql/schedule.sql once as an administrator",
-};
-
-static const struct optional cleanup = {
-	.what = "functions of cleanup",
-	.name = "walpost.cleanup_floor",
-	.sql = wp_cleanup_sql,
-	.add_grant = wp_cleanup_grant_sql,
-	.without = "cleanup.mode cannot be used. To allow that, run init or "
-		   "sql/cleanup.sql once as an administrator",
+/* In the order in which they are made. */
+static const struct optional optionals[WP_INIT_OPTIONALS] = {
+	{
+		.what = "reissue table",
+		.name = "walpost.reissue",
+		.sql = wp_reissue_sql,
+		.grants = WP_GRANTS_REISSUE,
+		.without = "events cannot be sent again through the log, or not to another topic. "
+			   "To allow that, run init or sql/reissue.sql once as an administrator",
+	},
+	{
+		/* By the same script as walpost.reissue, to which an older one may have given no such table. */
+		.what = "tables of retried dead letters and replays",
+		.name = "walpost.dead_letters_retried",
+		.sql = wp_reissue_sql,
+		.grants = WP_GRANTS_RETRIED,
+		.without = "walpost dead-letters retry and walpost replay cannot be used. To allow "
+			   "that, run init or sql/reissue.sql once as an administrator",
+	},
+	{
+		.what = "tables of parked events",
+		.name = "walpost.parked",
+		.sql = wp_parked_sql,
+		.grants = WP_GRANTS_PARKED,
+		.without = "relay.poison = park cannot be used. To allow that, run init or "
+			   "sql/parked.sql once as an administrator",
+	},
+	{
+		.what = "table of scheduled events",
+		.name = "walpost.scheduled",
+		.sql = wp_schedule_sql,
+		.grants = WP_GRANTS_SCHEDULE,
+		.without = "walpost.schedule() cannot be used. To allow that, run init or "
+			   "sql/schedule.sql once as an administrator",
+	},
+	{
+		.what = "functions of cleanup",
+		.name = "walpost.cleanup_floor",
+		.sql = wp_cleanup_sql,
+		.grants = WP_GRANTS_CLEANUP,
+		.without = "cleanup.mode cannot be used. To allow that, run init or "
+			   "sql/cleanup.sql once as an administrator",
+	}
 };
 
 static void add_optional(struct wp_sql *sql, const struct init *i, const struct optional *o,
@@ -168,7 +166,7 @@ static void add_optional(struct wp_sql *sql, const struct init *i, const struct 
 	if (!exists)
 		wp_sql_add(sql, "%s", o->sql);
 	if (i->role)
-		o->add_grant(sql, i->role);
+		wp_grants_sql(sql, o->grants, i->role);
 	wp_sql_add(sql, "COMMIT;\n");
 }
 
@@ -308,9 +306,9 @@ static void explain(struct init *i, struct wp_error *error)
 static enum wp_rc look_for_tables(struct init *i, struct wp_error *error)
 {
 	static const char sql[] =
-		"SELECT coalesce(bool_or(relname = 'skip'), false), count(*) FILTER (WHERE relname "
-		"IN ('parked', 'parking', 'parked_acts')) = 3, "
+		"SELECT coalesce(bool_or(relname = 'skip'), false), "
 		"2 = count(*) FILTER (WHERE relname IN ('dead_letters_retried', 'replay')), "
+		"3 = count(*) FILTER (WHERE relname IN ('parked', 'parking', 'parked_acts')), "
 		"coalesce(bool_or(relname = 'scheduled'), false) AND EXISTS (SELECT FROM pg_proc p "
 		"JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'walpost' AND "
 		"p.proname = 'move_due'), "
@@ -325,10 +323,9 @@ static enum wp_rc look_for_tables(struct init *i, struct wp_error *error)
 	if (rc != WP_OK)
 		return rc;
 	i->skip_exists = *PQgetvalue(found, 0, 0) == 't';
-	i->parked_exists = *PQgetvalue(found, 0, 1) == 't';
-	i->retried_exists = *PQgetvalue(found, 0, 2) == 't';
-	i->schedule_exists = *PQgetvalue(found, 0, 3) == 't';
-	i->cleanup_exists = *PQgetvalue(found, 0, 4) == 't';
+	i->optional_exists[0] = i->found.reissue_ready;
+	for (int n = 1; n < WP_INIT_OPTIONALS; n++)
+		i->optional_exists[n] = *PQgetvalue(found, 0, n) == 't';
 	PQclear(found);
 	return WP_OK;
 }
@@ -349,16 +346,8 @@ static int create(struct init *i)
 	rc = begin_as_owner(i, &error);
 	if (rc == WP_OK)
 		rc = create_objects(i, &error);
-	if (rc == WP_OK)
-		rc = create_optional(i, &reissue, i->found.reissue_ready, &error);
-	if (rc == WP_OK)
-		rc = create_optional(i, &retried, i->retried_exists, &error);
-	if (rc == WP_OK)
-		rc = create_optional(i, &parked, i->parked_exists, &error);
-	if (rc == WP_OK)
-		rc = create_optional(i, &schedule, i->schedule_exists, &error);
-	if (rc == WP_OK)
-		rc = create_optional(i, &cleanup, i->cleanup_exists, &error);
+	for (size_t n = 0; n < WP_INIT_OPTIONALS && rc == WP_OK; n++)
+		rc = create_optional(i, &optionals[n], i->optional_exists[n], &error);
 	if (rc == WP_OK)
 		rc = end_as_owner(i, &error);
 	if (rc == WP_OK)
@@ -413,8 +402,7 @@ int wp_command_init(int argc, char **argv)
 	const struct wp_cli_usage usage = {
 		.command = "walpost init",
 		.about = about,
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "all objects exist",
 			[WP_EXIT_FAILED] = "an obstacle was found and printed with its cure",

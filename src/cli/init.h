@@ -12,6 +12,9 @@
 #include "walpost/postgres/sql.h"
 #include "walpost/run/requirements.h"
 
+/* What all else works without: reissue, retried, parked, schedule, cleanup. */
+enum { WP_INIT_OPTIONALS = 5 };
+
 struct init {
 	struct wp_config config;
 	struct wp_requirements_outboxes outboxes;
@@ -20,11 +23,8 @@ struct init {
 	struct wp_session session;
 	struct wp_preflight found;
 	/* Which the preflight does not ask for: */
-	bool skip_exists;     /* walpost.skip */
-	bool retried_exists;  /* walpost.dead_letters_retried and walpost.replay */
-	bool parked_exists;   /* all tables of sql/parked.sql */
-	bool schedule_exists; /* all of sql/schedule.sql */
-	bool cleanup_exists;  /* likewise of sql/cleanup.sql */
+	bool skip_exists; /* walpost.skip */
+	bool optional_exists[WP_INIT_OPTIONALS];
 	/* Of what others must do, and was said: */
 	bool lacks_replication; /* the role could not be given it */
 	bool lacks_slot;	/* we may not create it */

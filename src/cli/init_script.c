@@ -94,6 +94,12 @@ static void add_slot_script(struct wp_sql *sql, const char *slot)
 	wp_sql_add(sql, ";\n\\endif\n");
 }
 
+static void add_grants(struct wp_sql *sql, const struct init *i, enum wp_grants which)
+{
+	if (i->role)
+		wp_grants_sql(sql, which, i->role);
+}
+
 static void add_script(struct wp_sql *sql, const struct init *i)
 {
 	wp_sql_add(sql, "-- In the database of the outbox, by its owner or a superuser, with "
@@ -113,27 +119,21 @@ static void add_script(struct wp_sql *sql, const struct init *i)
 		   "%s\n",
 		   wp_slot_checkpoint_sql);
 	add_publication_script(sql, i);
-	if (i->role) {
-		wp_slot_checkpoint_grant_sql(sql, i->role);
+	add_grants(sql, i, WP_GRANTS_SLOT_CHECKPOINT);
+	if (i->role)
 		wp_init_add_replication(sql, i->role);
-	}
 	wp_sql_add(sql, "\n-- What is inserted here is sent once more.\n%s", wp_reissue_sql);
-	if (i->role) {
-		wp_reissue_grant_sql(sql, i->role);
-		wp_retried_grant_sql(sql, i->role);
-	}
+	add_grants(sql, i, WP_GRANTS_REISSUE);
+	add_grants(sql, i, WP_GRANTS_RETRIED);
 	wp_sql_add(sql,
 		   "\n-- Events that cannot be delivered wait here, with relay.poison = park.\n%s",
 		   wp_parked_sql);
-	if (i->role)
-		wp_parked_grant_sql(sql, i->role);
+	add_grants(sql, i, WP_GRANTS_PARKED);
 	wp_sql_add(sql, "\n-- Events that are sent later.\n%s", wp_schedule_sql);
-	if (i->role)
-		wp_schedule_grant_sql(sql, i->role);
+	add_grants(sql, i, WP_GRANTS_SCHEDULE);
 	wp_sql_add(sql, "\n-- Old rows are removed with these, with cleanup.mode.\n%s",
 		   wp_cleanup_sql);
-	if (i->role)
-		wp_cleanup_grant_sql(sql, i->role);
+	add_grants(sql, i, WP_GRANTS_CLEANUP);
 	wp_sql_add(
 		sql,
 		"COMMIT;\n\n"

@@ -475,8 +475,7 @@ static int run_drop(int argc, char **argv)
 		.arguments = "[NAME]",
 		.about = "Drops the slot of the configuration, or NAME. Refuses a slot that is in use, that\n"
 "holds unconfirmed events or has parked ones, or that is not walpost's.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.argument_max = 1,
 		.exits = {
 			[WP_EXIT_OK] = "dropped",
@@ -498,8 +497,7 @@ static int run_list(int argc, char **argv)
 "the primary's slot of the same name from being copied; incomplete, this standby's copy is not\n"
 "complete, and a promotion now loses it; not_copied, this server was promoted, and no standby\n"
 "copies the slot from it.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "listed",
 			[WP_EXIT_FAILED] = "the server does not answer",

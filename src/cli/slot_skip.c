@@ -587,8 +587,7 @@ int wp_command_slot_skip(int argc, char **argv)
 		.about = "Moves the slot of the configuration past events that can never be delivered.\n"
 "Lists the discarded events: table, id, key, topic, position and size of each. With\n"
 "--force moves the slot and records the move in walpost.skip.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "discarded",
 			[WP_EXIT_FAILED] = "refused, or only listed",

@@ -111,8 +111,7 @@ int wp_command_status(int argc, char **argv)
 "unconfirmed and retained WAL, the last takeover, what is parked, and which scheduled events\n"
 "are due; and how many events were dropped, if the relay answers at http.listen on this machine.\n"
 "--watch repaints in place on a terminal; elsewhere it prints one block after another.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "a relay streams from the slot; with --local: it is alive",
 			[WP_EXIT_FAILED] = "no relay streams (stopped, halted, or starting), it is stalled, or the server\n"

@@ -306,8 +306,7 @@ int wp_command_tail(int argc, char **argv)
 "one object a line. Sends and confirms nothing: it reads from a temporary slot,\n"
 "which the server drops at the end. An event that cannot be sent has a member\n"
 "\"error\", and reading continues.",
-		.options = options,
-		.option_count = sizeof(options) / sizeof(options[0]),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "stopped (SIGINT, SIGTERM, a closed pipe), or reached its end",
 			[WP_EXIT_FAILED] = "the server does not answer; slot or publication is missing or lost",

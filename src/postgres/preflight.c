@@ -312,7 +312,7 @@ static void judge_slot_checkpoint(struct judge *j)
 		wp_sql_add(&j->cure, "DROP TABLE walpost.slot_checkpoint;\n");
 	if (!whole)
 		wp_sql_add(&j->cure, "%s", wp_slot_checkpoint_sql);
-	wp_slot_checkpoint_grant_sql(&j->cure, answer_text(j, A_ROLE));
+	wp_grants_sql(&j->cure, WP_GRANTS_SLOT_CHECKPOINT, answer_text(j, A_ROLE));
 	FOUND_WARN(
 		j, "checkpoint",
 		"table walpost.slot_checkpoint %s: a relay cannot detect at its start whether the "
@@ -353,7 +353,7 @@ static void judge_reissue(struct judge *j)
 			   "walpost.reissue, whole and alone: what is inserted there may not be "
 			   "sent, and a row of another table stops the relay");
 	} else if (!answer_yes(j, A_REISSUE_MAY)) {
-		wp_reissue_grant_sql(&j->cure, answer_text(j, A_ROLE));
+		wp_grants_sql(&j->cure, WP_GRANTS_REISSUE, answer_text(j, A_ROLE));
 		FOUND_WARN(j, "reissue",
 			   "role %s may not read, insert into and delete from walpost.reissue: it "
 			   "relays what others insert there, but cannot send events again itself",

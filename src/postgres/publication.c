@@ -2,84 +2,27 @@
 
 #include <string.h>
 
-const char wp_slot_checkpoint_sql[] = "CREATE SCHEMA IF NOT EXISTS walpost;\n"
-				      "CREATE TABLE IF NOT EXISTS walpost.slot_checkpoint (\n"
-				      "  slot text PRIMARY KEY,\n"
-				      "  owner text NOT NULL,\n"
-				      "  system_identifier text NOT NULL,\n"
-				      "  timeline bigint NOT NULL,\n"
-				      "  epoch int NOT NULL,\n"
-				      "  taken_at_lsn pg_lsn NOT NULL,\n"
-				      "  taken_at timestamptz NOT NULL DEFAULT now(),\n"
-				      "  confirmed_lsn pg_lsn,\n"
-				      "  confirmed_at timestamptz,\n"
-				      "  stopped boolean NOT NULL DEFAULT false,\n"
-				      "  server_started timestamptz,\n"
-				      "  slot_transactions bigint,\n"
-				      "  topics text,\n"
-				      "  trouble text,\n"
-				      "  trouble_at timestamptz\n"
-				      ");\n"
-				      "CREATE TABLE IF NOT EXISTS walpost.skip (\n"
-				      "  slot text NOT NULL,\n"
-				      "  from_lsn pg_lsn NOT NULL,\n"
-				      "  to_lsn pg_lsn NOT NULL,\n"
-				      "  events bigint,\n"
-				      "  skipped_at timestamptz NOT NULL DEFAULT now(),\n"
-				      "  skipped_by text NOT NULL DEFAULT session_user\n"
-				      ");\n";
+static const char *const grants[][3] = {
+	[WP_GRANTS_SLOT_CHECKPOINT] = { "SELECT, INSERT, UPDATE ON walpost.slot_checkpoint",
+					"SELECT, INSERT ON walpost.skip" },
+	[WP_GRANTS_REISSUE] = { "SELECT, INSERT, DELETE ON walpost.reissue" },
+	[WP_GRANTS_RETRIED] = { "SELECT, INSERT, UPDATE ON walpost.dead_letters_retried, "
+				"walpost.replay" },
+	[WP_GRANTS_PARKED] = { "SELECT, INSERT, UPDATE, DELETE ON walpost.parked, walpost.parking",
+			       "SELECT, INSERT ON walpost.parked_acts" },
+	[WP_GRANTS_SCHEDULE] = { "EXECUTE ON FUNCTION walpost.move_due(integer), "
+				 "walpost.scheduled_state()" },
+	[WP_GRANTS_CLEANUP] = { "SELECT, INSERT, UPDATE, DELETE ON walpost.cleanup_floor",
+				"SELECT ON walpost.cleanup_detached",
+				"EXECUTE ON FUNCTION walpost.cleanup_look_partition, "
+				"walpost.cleanup_remove_partition" },
+};
 
-void wp_slot_checkpoint_grant_sql(struct wp_sql *sql, const char *role)
+void wp_grants_sql(struct wp_sql *sql, enum wp_grants which, const char *role)
 {
 	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
-	wp_sql_add(sql, "GRANT SELECT, INSERT, UPDATE ON walpost.slot_checkpoint TO %I;\n", role);
-	wp_sql_add(sql, "GRANT SELECT, INSERT ON walpost.skip TO %I;\n", role);
-}
-
-void wp_reissue_grant_sql(struct wp_sql *sql, const char *role)
-{
-	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
-	wp_sql_add(sql, "GRANT SELECT, INSERT, DELETE ON walpost.reissue TO %I;\n", role);
-}
-
-void wp_retried_grant_sql(struct wp_sql *sql, const char *role)
-{
-	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
-	wp_sql_add(sql,
-		   "GRANT SELECT, INSERT, UPDATE ON walpost.dead_letters_retried, walpost.replay "
-		   "TO %I;\n",
-		   role);
-}
-
-void wp_parked_grant_sql(struct wp_sql *sql, const char *role)
-{
-	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
-	wp_sql_add(sql,
-		   "GRANT SELECT, INSERT, UPDATE, DELETE ON walpost.parked, walpost.parking TO "
-		   "%I;\n",
-		   role);
-	wp_sql_add(sql, "GRANT SELECT, INSERT ON walpost.parked_acts TO %I;\n", role);
-}
-
-void wp_schedule_grant_sql(struct wp_sql *sql, const char *role)
-{
-	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
-	wp_sql_add(sql,
-		   "GRANT EXECUTE ON FUNCTION walpost.move_due(integer), "
-		   "walpost.scheduled_state() TO %I;\n",
-		   role);
-}
-
-void wp_cleanup_grant_sql(struct wp_sql *sql, const char *role)
-{
-	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
-	wp_sql_add(sql, "GRANT SELECT, INSERT, UPDATE, DELETE ON walpost.cleanup_floor TO %I;\n",
-		   role);
-	wp_sql_add(sql, "GRANT SELECT ON walpost.cleanup_detached TO %I;\n", role);
-	wp_sql_add(sql,
-		   "GRANT EXECUTE ON FUNCTION walpost.cleanup_look_partition, "
-		   "walpost.cleanup_remove_partition TO %I;\n",
-		   role);
+	for (size_t i = 0; i < 3 && grants[which][i] != NULL; i++)
+		wp_sql_add(sql, "GRANT %s TO %I;\n", grants[which][i], role);
 }
 
 static bool is_of_name(char c)

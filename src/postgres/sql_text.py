@@ -1,4 +1,4 @@
-"""Prints a script of sql/ as a C string: what stands between its BEGIN and its COMMIT, each on a line of its own.
+"""Prints a script of sql/ as a C string: what stands between its BEGIN and its COMMIT, or all if it has none.
 
     sql_text.py sql/reissue.sql wp_reissue_sql
 """
@@ -10,7 +10,7 @@ import sys
 def main(path, name):
     with open(path, encoding="ascii") as file:
         lines = file.read().splitlines()
-    body = lines[lines.index("BEGIN;") + 1:lines.index("COMMIT;")]
+    body = lines[lines.index("BEGIN;") + 1:lines.index("COMMIT;")] if "BEGIN;" in lines else lines
     print('#include "walpost/postgres/publication.h"\n')
     print(f"const char {name}[] =")
     print("\n".join("\t" + json.dumps(line + "\n") for line in body) + ";")

@@ -42,6 +42,9 @@ struct wp_cli_option {
 
 enum wp_cli_configured { WP_CLI_CONFIGURED, WP_CLI_UNCONFIGURED };
 
+#define WP_CLI_OPTIONS(array_) \
+	.options = (array_), .option_count = sizeof(array_) / sizeof((array_)[0])
+
 struct wp_cli_usage {
 	const char *command;		     /* "walpost slot drop" */
 	const char *arguments;		     /* for the usage line, e.g. "[NAME]"; NULL: none */

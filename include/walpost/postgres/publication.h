@@ -12,11 +12,23 @@
 #include "walpost/postgres/options.h"
 #include "walpost/postgres/sql.h"
 
-/* sql/slot_checkpoint.sql, word for word. */
-extern const char wp_slot_checkpoint_sql[];
+/* What a script of sql/ makes, by what `role` needs of it. */
+enum wp_grants {
+	WP_GRANTS_SLOT_CHECKPOINT,
+	WP_GRANTS_REISSUE,
+	WP_GRANTS_RETRIED, /* beside that, for walpost.dead_letters_retried and walpost.replay */
+	WP_GRANTS_PARKED,
+	WP_GRANTS_SCHEDULE,
+	WP_GRANTS_CLEANUP,
+};
+void wp_grants_sql(struct wp_sql *sql, enum wp_grants which, const char *role);
 
-/* What `role` needs to write the slot checkpoint. */
-void wp_slot_checkpoint_grant_sql(struct wp_sql *sql, const char *role);
+/* sql/slot_checkpoint.sql; of the others what stands within their transaction. */
+extern const char wp_slot_checkpoint_sql[];
+extern const char wp_reissue_sql[];  /* tables, functions, publication */
+extern const char wp_parked_sql[];   /* the tables of parked events */
+extern const char wp_schedule_sql[]; /* events that are sent later */
+extern const char wp_cleanup_sql[];  /* rows whose events are in Kafka are removed */
 
 /*
  * Beside the configured publication a stream reads that of walpost.reissue, if there is one: whoever
@@ -26,21 +38,7 @@ void wp_slot_checkpoint_grant_sql(struct wp_sql *sql, const char *role);
 /* The application_name of a session of `walpost drain`, with its number behind: for as long as it is
  * there, a mark of that number in walpost.reissue stops the relay that reads it. */
 #define WP_DRAIN_SESSION "walpost drain "
-/* Of sql/reissue.sql what stands within its transaction: tables, functions, publication. */
-extern const char wp_reissue_sql[];
-void wp_reissue_grant_sql(struct wp_sql *sql, const char *role);
-/* Beside that, for walpost.dead_letters_retried and walpost.replay. */
-void wp_retried_grant_sql(struct wp_sql *sql, const char *role);
-/* Likewise of sql/parked.sql: the tables of parked events. */
-extern const char wp_parked_sql[];
-void wp_parked_grant_sql(struct wp_sql *sql, const char *role);
-/* Likewise of sql/schedule.sql: events that are sent later. */
-extern const char wp_schedule_sql[];
-void wp_schedule_grant_sql(struct wp_sql *sql, const char *role);
 
-/* Likewise of sql/cleanup.sql: rows whose events are in Kafka are removed. */
-extern const char wp_cleanup_sql[];
-void wp_cleanup_grant_sql(struct wp_sql *sql, const char *role);
 /*
  * SQL, a text: the publications to read a slot by, quoted, as an option of pgoutput; the arguments
  * are SQL expressions, the configured one and the slot. That of walpost.reissue is among them only

@@ -157,17 +157,6 @@ static void the_publication_has_the_inserts_of_the_outbox_alone(void **state)
 		   "  WITH (publish = 'insert', publish_via_partition_root = true);\n");
 }
 
-static void the_slot_checkpoint_table_is_the_one_of_the_file(void **state)
-{
-	char text[4096];
-	FILE *file = fopen(WALPOST_SOURCE "/sql/slot_checkpoint.sql", "r");
-	assert_non_null(file);
-	size_t size = fread(text, 1, sizeof(text) - 1, file);
-	text[size] = '\0';
-	(void)fclose(file); /* only read */
-	CHECK_TEXT(wp_slot_checkpoint_sql, text);
-}
-
 int main(void)
 {
 	return RUN(TEST(names_and_values_are_quoted), TEST(no_name_ends_a_comment),
@@ -178,6 +167,5 @@ int main(void)
 		   TEST(slot_names_are_those_the_server_takes),
 		   TEST(the_outbox_is_made_from_the_wanted_columns),
 		   TEST(a_wanted_time_of_the_insert_is_not_made_twice),
-		   TEST(the_publication_has_the_inserts_of_the_outbox_alone),
-		   TEST(the_slot_checkpoint_table_is_the_one_of_the_file));
+		   TEST(the_publication_has_the_inserts_of_the_outbox_alone));
 }
