@@ -151,6 +151,5 @@ int wp_command_config(int argc, char **argv)
 		{ "show", show, "values in effect, their origin, and errors in them" },
 	};
 
-	return wp_cli_dispatch("walpost config", commands, sizeof(commands) / sizeof(commands[0]),
-			       argc, argv);
+	return wp_cli_dispatch("walpost config", WP_CLI_COMMANDS(commands), argc, argv);
 }

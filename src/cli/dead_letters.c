@@ -286,6 +286,5 @@ int wp_command_dead_letters(int argc, char **argv)
 		{ "list", run_list, "lists the dead letters in the topic" },
 		{ "retry", run_retry, "sends their events again" },
 	};
-	return wp_cli_dispatch("walpost dead-letters", commands,
-			       sizeof(commands) / sizeof(commands[0]), argc, argv);
+	return wp_cli_dispatch("walpost dead-letters", WP_CLI_COMMANDS(commands), argc, argv);
 }

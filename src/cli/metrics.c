@@ -28,6 +28,5 @@ int wp_command_metrics(int argc, char **argv)
 		{ "reference", reference, "reference of all metrics, as Markdown" },
 	};
 
-	return wp_cli_dispatch("walpost metrics", commands, sizeof(commands) / sizeof(commands[0]),
-			       argc, argv);
+	return wp_cli_dispatch("walpost metrics", WP_CLI_COMMANDS(commands), argc, argv);
 }

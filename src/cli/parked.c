@@ -84,8 +84,6 @@ static int run(struct wp_cli_parked *p, const struct wp_cli_usage *usage, int ar
 		"--limit", "N", "print the first N, 100 by default", NULL, &(p_).limit_text       \
 	}
 
-#define OPTION_COUNT(options_) (sizeof(options_) / sizeof((options_)[0]))
-
 static const char unusable[] = "wrong usage or configuration, or a table or privilege is missing";
 
 /* -- list, show ------------------------------------------------------------------------- */
@@ -102,8 +100,7 @@ static int run_list(int argc, char **argv)
 		.about = "Lists the aggregates (outbox and key) that are parked for the slot, by the position\n"
 "of their first event: why it cannot be delivered, and when it is sent again. An event\n"
 "without a key is an aggregate of its own.",
-		.options = options,
-		.option_count = OPTION_COUNT(options),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "listed, or nothing is parked",
 			[WP_EXIT_FAILED] = "nothing parked matches, or the server does not answer",
@@ -126,8 +123,7 @@ static int run_show(int argc, char **argv)
 		.command = "walpost parked show",
 		.about = "Shows all that is known of parked events: one by --position, else those of the\n"
 "aggregates chosen, in order. Payloads only with --payload.",
-		.options = options,
-		.option_count = OPTION_COUNT(options),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "shown, or nothing is parked",
 			[WP_EXIT_FAILED] = "nothing parked matches, or the server does not answer",
@@ -155,8 +151,7 @@ static int run_retry(int argc, char **argv)
 		.command = "walpost parked retry",
 		.about = "Asks the relay to send the events of the aggregates chosen now, in order, and waits\n"
 "until they are delivered or have failed again. Recorded in walpost.parked_acts.",
-		.options = options,
-		.option_count = OPTION_COUNT(options),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "all were delivered; with --no-wait: asked for; or nothing is parked",
 			[WP_EXIT_FAILED] = "still under way, no relay streams, nothing parked matches, or the server does not answer",
@@ -181,8 +176,7 @@ static int run_skip(int argc, char **argv)
 		.about = "Discards one event: that at --position, or the first of the one aggregate chosen.\n"
 "Consumers never get it; its aggregate continues without it. Recorded in\n"
 "walpost.parked_acts.",
-		.options = options,
-		.option_count = OPTION_COUNT(options),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "discarded; with --dry-run: listed; or nothing is parked",
 			[WP_EXIT_FAILED] = "only listed, nothing parked matches, or the server does not answer",
@@ -205,8 +199,7 @@ static int run_purge(int argc, char **argv)
 		.command = "walpost parked purge",
 		.about = "Discards all parked events of the aggregates chosen. Consumers never get them; later\n"
 "events of these aggregates are delivered. Each is recorded in walpost.parked_acts.",
-		.options = options,
-		.option_count = OPTION_COUNT(options),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "discarded; with --dry-run: listed; or nothing is parked",
 			[WP_EXIT_FAILED] = "only listed, nothing parked matches, or the server does not answer",
@@ -225,5 +218,5 @@ int wp_command_parked(int argc, char **argv)
 		{ "skip", run_skip, "discards one event" },
 		{ "purge", run_purge, "discards all events of aggregates" },
 	};
-	return wp_cli_dispatch("walpost parked", commands, OPTION_COUNT(commands), argc, argv);
+	return wp_cli_dispatch("walpost parked", WP_CLI_COMMANDS(commands), argc, argv);
 }

@@ -259,8 +259,6 @@ static int cancel(struct wp_replay *r)
 	return wp_cli_done();
 }
 
-#define OPTION_COUNT(options_) (sizeof(options_) / sizeof((options_)[0]))
-
 static const char unusable[] = "wrong usage or configuration, or a table or privilege is missing";
 
 static int run_replay(int argc, char **argv)
@@ -299,8 +297,7 @@ static int run_replay(int argc, char **argv)
 			 "never wait behind more than a small batch. A replay that was interrupted is\n"
 			 "continued by walpost replay resume JOB; each row is sent once. The word start may be\n"
 			 "left out.",
-		.options = options,
-		.option_count = OPTION_COUNT(options),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "all were sent and are confirmed, or none is chosen; with --dry-run: counted",
 			[WP_EXIT_FAILED] = "interrupted, or the server does not answer; can be resumed",
@@ -320,8 +317,7 @@ static int run_list(int argc, char **argv)
 	const struct wp_cli_usage usage = {
 		.command = "walpost replay list",
 		.about = "Lists the replays of the slot: what was chosen, how far each is, who began it.",
-		.options = options,
-		.option_count = OPTION_COUNT(options),
+		WP_CLI_OPTIONS(options),
 		.exits = {
 			[WP_EXIT_OK] = "listed",
 			[WP_EXIT_FAILED] = "the server does not answer",
@@ -345,8 +341,7 @@ static int run_resume(int argc, char **argv)
 		.command = "walpost replay resume",
 		.arguments = "JOB",
 		.about = "Sends the rest of a replay that was interrupted.",
-		.options = options,
-		.option_count = OPTION_COUNT(options),
+		WP_CLI_OPTIONS(options),
 		.argument_max = 1,
 		.exits = {
 			[WP_EXIT_OK] = "all were sent and are confirmed",
@@ -367,8 +362,7 @@ static int run_cancel(int argc, char **argv)
 		.command = "walpost replay cancel",
 		.arguments = "JOB",
 		.about = "Ends a replay. Rows sent so far stay sent; a process that sends it stops.",
-		.options = options,
-		.option_count = OPTION_COUNT(options),
+		WP_CLI_OPTIONS(options),
 		.argument_max = 1,
 		.exits = {
 			[WP_EXIT_OK] = "cancelled",
@@ -391,5 +385,5 @@ int wp_command_replay(int argc, char **argv)
 
 	if (!has_command)
 		return run_replay(argc, argv);
-	return wp_cli_dispatch("walpost replay", commands, OPTION_COUNT(commands), argc, argv);
+	return wp_cli_dispatch("walpost replay", WP_CLI_COMMANDS(commands), argc, argv);
 }

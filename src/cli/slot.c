@@ -533,6 +533,5 @@ int wp_command_slot(int argc, char **argv)
 		{ "skip", wp_command_slot_skip, "discards events that can never be delivered" },
 		{ "accept", run_accept, "acknowledges that the slot was recreated or moved" },
 	};
-	return wp_cli_dispatch("walpost slot", commands, sizeof(commands) / sizeof(commands[0]),
-			       argc, argv);
+	return wp_cli_dispatch("walpost slot", WP_CLI_COMMANDS(commands), argc, argv);
 }

@@ -27,6 +27,7 @@ struct wp_command {
  */
 int wp_cli_dispatch(const char *program, const struct wp_command *commands, size_t count, int argc,
 		    char **argv) WP_MUST_CHECK;
+#define WP_CLI_COMMANDS(array_) (array_), sizeof(array_) / sizeof((array_)[0])
 
 /* An option of one command; `flag` or `value` is set, never both. Long names only, "--json",
  * given as "--name VALUE" or "--name=VALUE". */
