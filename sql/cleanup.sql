@@ -37,6 +37,8 @@ CREATE TABLE IF NOT EXISTS walpost.cleanup_floor (
 
 -- A command that moves the slot, or makes a new one, says so in walpost.slot_checkpoint, and leaves slot_transactions empty:
 -- `walpost slot skip`, `slot accept`, `init`, and the scripts. All that the relay has not read then is below a new floor.
+-- So are outboxes of which a relay confirms events without having sent them: in walpost.sent it names its publication and those
+-- that it sends.
 CREATE OR REPLACE FUNCTION walpost.cleanup_forget()
 RETURNS trigger
 LANGUAGE plpgsql
@@ -44,22 +46,42 @@ SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '15s'
 AS $walpost$
+DECLARE
+  moved text := CASE TG_OP WHEN 'DELETE' THEN OLD.slot ELSE NEW.slot END;
+  said oid[];
+  forgotten oid[];
+  taken_over boolean := true;
 BEGIN
   IF TG_OP = 'UPDATE' AND NEW.slot_transactions IS NOT NULL THEN
-    RETURN NULL;
+    said := nullif(current_setting('walpost.sent', true), '');
+    taken_over := NEW.owner <> OLD.owner;
+    IF said IS NULL THEN
+      RETURN NULL;
+    END IF;
   END IF;
-  -- A look of a relay that is gone may still be finding a floor.
-  LOCK TABLE walpost.cleanup_floor IN SHARE ROW EXCLUSIVE MODE;
-  IF TG_OP = 'DELETE' THEN
-    DELETE FROM walpost.cleanup_floor f WHERE f.slot = OLD.slot;
-  ELSE
-    DELETE FROM walpost.cleanup_floor f WHERE f.slot = NEW.slot;
+  -- A look of a relay that is gone may still be finding a floor, or detaching a partition: cleanup_hold().
+  IF taken_over THEN
+    PERFORM pg_advisory_xact_lock(860227599, hashtext(moved));
   END IF;
+  forgotten := ARRAY(SELECT f.outbox::oid FROM walpost.cleanup_floor f WHERE f.slot = moved AND (said IS NULL
+      OR f.outbox <> ALL (said[2:]) OR f.leaf = f.outbox AND split_part(f.generation, ' ', 4) NOT LIKE said[1]::text || '/%')
+    UNION SELECT d.outbox FROM walpost.cleanup_detached d WHERE d.slot = moved AND (said IS NULL OR d.outbox <> ALL (said[2:])));
+  UPDATE walpost.cleanup_detached d SET floor = 'infinity' WHERE d.slot = moved AND d.outbox = ANY (forgotten);
+  DELETE FROM walpost.cleanup_floor f WHERE f.slot = moved AND f.outbox = ANY (forgotten);
   RETURN NULL;
 END
 $walpost$;
 CREATE OR REPLACE TRIGGER walpost_cleanup_forget AFTER INSERT OR UPDATE OR DELETE ON walpost.slot_checkpoint
   FOR EACH ROW EXECUTE FUNCTION walpost.cleanup_forget();
+
+-- Until the transaction ends no floor of the slot is forgotten: called before one is written.
+CREATE OR REPLACE FUNCTION walpost.cleanup_hold(slot text)
+RETURNS void
+LANGUAGE sql
+SET search_path = pg_catalog, pg_temp
+AS $walpost$
+  SELECT pg_advisory_xact_lock_shared(860227599, hashtext(slot))
+$walpost$;
 
 -- By what an outbox is in the stream: each change that could have kept a row out of it gives another text. Read by the
 -- snapshot of the statement that asks.
@@ -253,6 +275,7 @@ BEGIN
   SELECT * INTO f FROM walpost.cleanup_floor c WHERE c.slot = cleanup_find_floor.slot
     AND c.outbox = cleanup_find_floor.outbox AND c.leaf = c.outbox;
   IF NOT FOUND OR f.generation <> g.generation OR (f.wait_for IS NOT NULL AND f.owner <> g.owner) THEN
+    PERFORM walpost.cleanup_hold(slot);
     -- A transaction that runs now may have written before the table was published.
     INSERT INTO walpost.cleanup_floor AS c (slot, outbox, leaf, generation, owner, wait_for, reason)
       SELECT slot, outbox, outbox, n.generation, n.owner, pg_snapshot_xmax(pg_current_snapshot())::text,
@@ -265,6 +288,7 @@ BEGIN
       AND c.outbox = cleanup_find_floor.outbox AND c.leaf = c.outbox;
   END IF;
   IF f.wait_for IS NOT NULL THEN
+    PERFORM walpost.cleanup_hold(slot);
     -- The generation and the rows in one snapshot, in which all that ran then has ended.
     EXECUTE format('UPDATE walpost.cleanup_floor f SET wait_for = NULL, floor = (SELECT max(o.%I)::text FROM %s %s o)
       FROM walpost.cleanup_generation($1, $2, $3, $4) g WHERE f.slot = $1 AND f.outbox = $3 AND f.leaf = $3
@@ -281,6 +305,7 @@ BEGIN
     ON c.slot = cleanup_find_floor.slot AND c.outbox = cleanup_find_floor.outbox AND c.leaf = n.leaf AND c.generation = n.attachment
     WHERE c.leaf IS NULL OR (c.wait_for IS NOT NULL AND c.owner <> g.owner)
   LOOP
+    PERFORM walpost.cleanup_hold(slot);
     -- Nobody writes to a table while it is being attached. The attachment and the rows in one snapshot, here too. A walsender
     -- of PostgreSQL 14 remembers that a table is not published, although it is attached meanwhile (14.23; tried).
     EXECUTE format('INSERT INTO walpost.cleanup_floor AS c (slot, outbox, leaf, generation, owner, wait_for, floor, reason)
@@ -490,7 +515,7 @@ CREATE TABLE IF NOT EXISTS walpost.cleanup_detached (
   slot text NOT NULL,
   outbox regclass NOT NULL,          -- of which it was a partition
   leaf regclass NOT NULL PRIMARY KEY,
-  floor text,                        -- as in walpost.cleanup_floor, of outbox and partition the later one
+  floor text,                        -- as in walpost.cleanup_floor, of outbox and partition the later one; infinity: all stay
   detached_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
@@ -579,6 +604,9 @@ DECLARE
   why text;
 BEGIN
   SELECT * INTO c FROM walpost.cleanup_condition(leaf, "column", id, NULL, keep);
+  IF floor = 'infinity' AND type = 'bigint' THEN
+    floor := '9223372036854775807';
+  END IF;
   EXECUTE format('SELECT CASE WHEN (o.%1$I < %2$s) IS NOT TRUE THEN ''rows that are not old enough''
     WHEN o.%1$I <= $1::%3$s THEN ''rows that are not known to be in Kafka'' ELSE ''parked rows'' END
     FROM ONLY %4$s o WHERE (o.%1$I < %2$s AND ($1 IS NULL OR o.%1$I > $1::%3$s) AND %5$s) IS NOT TRUE LIMIT 1',
@@ -620,6 +648,8 @@ BEGIN
   looked := 0;
   server := walpost.cleanup_server();
   PERFORM walpost.cleanup_make_partitions(outbox, "column", ahead);
+  DELETE FROM walpost.cleanup_detached e WHERE e.slot = cleanup_look_partition.slot AND e.outbox = cleanup_look_partition.outbox
+    AND (EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = e.leaf) OR NOT EXISTS (SELECT FROM pg_class t WHERE t.oid = e.leaf));
   SELECT e.* INTO d FROM walpost.cleanup_detached e JOIN pg_class t ON t.oid = e.leaf
     WHERE e.slot = cleanup_look_partition.slot AND e.outbox = cleanup_look_partition.outbox ORDER BY e.detached_at LIMIT 1;
   IF FOUND THEN
@@ -630,7 +660,7 @@ BEGIN
       first := d.leaf::text;
       last := first;
     ELSE
-      waits := format('partition %s was detached and has %s: attach it again, or drop it and its row of walpost.cleanup_detached',
+      waits := format('partition %s was detached and has %s: attach it again, or drop it',
         d.leaf, why);
     END IF;
     lsn := pg_current_wal_insert_lsn();
@@ -656,6 +686,7 @@ BEGIN
   LOOP
     CONTINUE WHEN walpost.cleanup_keeps(p.leaf, "column", id, keep, p.floor) IS NOT NULL;
     EXECUTE format('ALTER TABLE %s DETACH PARTITION %s', outbox, p.leaf);
+    PERFORM walpost.cleanup_hold(slot);
     -- Nothing is written to it from here on. All that is in it came while the outbox was in the stream as it is now.
     IF NOT EXISTS (SELECT FROM walpost.cleanup_floor b JOIN walpost.cleanup_generation(slot, publication, outbox, "column") g
         ON g.generation = b.generation AND g.refusal IS NULL

@@ -18,23 +18,23 @@ static void add(struct wp_check *c, enum wp_finding_level level, const struct wp
 
 static void write_question(struct wp_sql *sql, const struct wp_cleanup_table *t, bool drops)
 {
-	wp_sql_add(
-		sql,
-		"SELECT EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = "
-		"p.pronamespace "
-		"WHERE n.nspname = 'walpost' AND p.proname = 'cleanup_remove_partition'),\n"
-		"  (SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(f.oid, "
-		"'SELECT') "
-		"AND has_table_privilege(f.oid, 'INSERT') AND has_table_privilege(f.oid, 'UPDATE') "
-		"FROM pg_class f JOIN pg_namespace n ON n.oid = f.relnamespace "
-		"WHERE n.nspname = 'walpost' AND f.relname = 'cleanup_floor'),\n");
+	wp_sql_add(sql,
+		   "SELECT (SELECT count(*) = 2 FROM pg_proc p WHERE p.pronamespace = (SELECT oid "
+		   "FROM "
+		   "pg_namespace WHERE nspname = 'walpost') AND (p.proname = "
+		   "'cleanup_remove_partition' "
+		   "OR p.proname = 'cleanup_forget' AND p.prosrc LIKE '%%walpost.sent%%')),\n"
+		   "  (SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(f.oid, "
+		   "'SELECT') AND has_table_privilege(f.oid, 'INSERT') AND "
+		   "has_table_privilege(f.oid, 'UPDATE') "
+		   "FROM pg_class f JOIN pg_namespace n ON n.oid = f.relnamespace "
+		   "WHERE n.nspname = 'walpost' AND f.relname = 'cleanup_floor'),\n");
 	if (drops)
 		wp_sql_add(sql,
 			   "  (SELECT has_function_privilege(p.oid, 'EXECUTE') AND "
 			   "pg_has_role(p.proowner, c.relowner, 'MEMBER') FROM pg_proc p WHERE "
-			   "p.proname "
-			   "= 'cleanup_remove_partition' AND p.pronamespace = (SELECT oid FROM "
-			   "pg_namespace WHERE nspname = 'walpost')), current_user,\n");
+			   "p.proname = 'cleanup_remove_partition' AND p.pronamespace = (SELECT "
+			   "oid FROM pg_namespace WHERE nspname = 'walpost')), current_user,\n");
 	else if (t->processed)
 		wp_sql_add(sql,
 			   "  has_table_privilege(c.oid, 'SELECT') AND EXISTS (SELECT FROM "
@@ -119,17 +119,19 @@ static bool judge_means(struct wp_check *c, const struct wp_cleanup_table *t, bo
 		return false;
 	}
 	if (!is(r, FUNCTIONS)) {
-		(void)wp_error_set(&what, WP_CONFIG,
-				   "the functions of sql/cleanup.sql are missing: rows stay");
+		(void)wp_error_set(
+			&what, WP_CONFIG,
+			"the functions of sql/cleanup.sql are missing, or older than this walpost: "
+			"rows stay, or go that are not known to be in Kafka");
 		add(c, WP_FINDING_FAIL, &what, "-- run walpost init, or sql/cleanup.sql");
 		return false;
 	}
 	if (!PQgetisnull(r, 0, SCHEMA)) {
-		(void)wp_error_set(
-			&what, WP_CONFIG,
-			"role %s may not use schema %s, so it cannot remove rows of table "
-			"%s: rows stay",
-			PQgetvalue(r, 0, ROLE), PQgetvalue(r, 0, SCHEMA), PQgetvalue(r, 0, TABLE));
+		(void)wp_error_set(&what, WP_CONFIG,
+				   "role %s may not use schema %s, so it cannot remove rows of "
+				   "table %s: rows stay",
+				   PQgetvalue(r, 0, ROLE), PQgetvalue(r, 0, SCHEMA),
+				   PQgetvalue(r, 0, TABLE));
 		add_grants(c, t, drops, &what, r);
 		return false;
 	}
@@ -151,11 +153,10 @@ static void judge_speed(struct wp_check *c, const struct wp_cleanup_table *t, co
 		char where[96] = "";
 		if (t->processed)
 			(void)snprintf(where, sizeof(where), " WHERE %.70s IS NULL", t->processed);
-		(void)wp_error_set(
-			&what, WP_CONFIG,
-			"table %s has no index that begins with %s%s: each batch of cleanup reads "
-			"all of it",
-			PQgetvalue(r, 0, TABLE), t->inserted, where);
+		(void)wp_error_set(&what, WP_CONFIG,
+				   "table %s has no index that begins with %s%s: each batch of "
+				   "cleanup reads all of it",
+				   PQgetvalue(r, 0, TABLE), t->inserted, where);
 		(void)snprintf(cure, sizeof(cure), "CREATE INDEX CONCURRENTLY ON %.200s (%.70s)%s;",
 			       PQgetvalue(r, 0, TABLE), t->inserted, where);
 		add(c, WP_FINDING_WARN, &what, cure);
@@ -191,8 +192,7 @@ static void judge_default(struct wp_check *c, struct wp_session *session,
 	if (PQntuples(r) == 1) {
 		(void)wp_error_set(&what, WP_CONFIG,
 				   "the default partition %s of table %s has rows: they stay, and "
-				   "no partition "
-				   "for their time can be made",
+				   "no partition for their time can be made",
 				   PQgetvalue(r, 0, 0), t->outbox);
 		add(c, WP_FINDING_WARN, &what, "-- move them to partitions of their own");
 	}
@@ -243,11 +243,10 @@ static void judge(struct wp_check *c, struct wp_session *session, const struct w
 	}
 	bool is_known = *session->locked.text == '\0';
 	if (is_known && c->found.findings.count == before && !wp_check_is_brief(c)) {
-		(void)wp_error_set(
-			&what, WP_OK,
-			"rows of table %s can be removed once their events are in Kafka; `walpost "
-			"cleanup` tells how many",
-			PQgetvalue(r, 0, TABLE));
+		(void)wp_error_set(&what, WP_OK,
+				   "rows of table %s can be removed once their events are in "
+				   "Kafka; `walpost cleanup` tells how many",
+				   PQgetvalue(r, 0, TABLE));
 		add(c, WP_FINDING_OK, &what, "");
 	}
 	PQclear(r);

@@ -207,7 +207,12 @@ static enum wp_rc compare(struct cleanup *c, const struct wp_cleanup_table *t, c
 			t->outbox, WP_DIFF_LIMIT_MAX);
 	if (rc == WP_OK) {
 		const struct wp_matching_counts *counts = wp_matching_finish(d->matching);
-		*missing = counts->rows - counts->equal + d->unmade_count;
+		const struct wp_outbox_options *o = d->outboxes.items;
+		bool may_go =
+			d->config.relay.cleanup.dropped == WP_CLEANUP_DROPPED_REMOVE &&
+			(o->column_expires[0] == '\0' || o->expired != WP_EXPIRED_DEAD_LETTER);
+		*missing = counts->rows - counts->equal + d->unmade_count +
+			   (may_go ? 0 : wp_diff_dropped(d));
 	}
 	d->options.where = NULL;
 	wp_buffer_release(&where);
@@ -245,15 +250,20 @@ static void say_released(struct cleanup *c, const struct wp_cleanup_table *t, co
 	} else if (missing > 0) {
 		wp_cli_say(stdout,
 			   "outbox %s: not released: %" PRIu64
-			   " rows until %s have no record in their topic, or another; walpost diff "
+			   " rows until %s have no record in their topic, or another, or expired "
+			   "or are "
+			   "of a skipped type; walpost diff "
 			   "shows them, walpost backfill --missing or walpost replay sends them; "
 			   "delete those that consumers should not get\n",
 			   t->outbox, missing, highest);
 	} else if (*highest == '\0') {
 		wp_cli_say(stdout, "outbox %s: nothing to release\n", t->outbox);
 	} else {
-		wp_cli_say(stdout, "outbox %s: released: all rows until %s are in Kafka\n",
-			   t->outbox, highest);
+		wp_cli_say(stdout, "outbox %s: released: all rows until %s are in Kafka%s\n",
+			   t->outbox, highest,
+			   c->diff.config.relay.cleanup.dropped == WP_CLEANUP_DROPPED_REMOVE
+				   ? ", or of dropped events"
+				   : "");
 	}
 }
 

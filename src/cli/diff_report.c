@@ -77,12 +77,19 @@ static void print_missing_topics(const struct wp_diff *d)
 	}
 }
 
-static void print_dropped(const struct wp_diff *d)
+uint64_t wp_diff_dropped(const struct wp_diff *d)
 {
 	uint64_t dropped = 0;
 
 	for (size_t i = 0; i < d->table_count; i++)
 		dropped += d->tables[i].dropped;
+	return dropped;
+}
+
+static void print_dropped(const struct wp_diff *d)
+{
+	const uint64_t dropped = wp_diff_dropped(d);
+
 	if (dropped > 0)
 		wp_cli_say(stdout,
 			   "  dropped    %10" PRIu64

@@ -306,18 +306,17 @@ static void explain(struct init *i, struct wp_error *error)
 static enum wp_rc look_for_tables(struct init *i, struct wp_error *error)
 {
 	static const char sql[] =
-		"SELECT coalesce(bool_or(relname = 'skip'), false), "
-		"2 = count(*) FILTER (WHERE relname IN ('dead_letters_retried', 'replay')), "
-		"3 = count(*) FILTER (WHERE relname IN ('parked', 'parking', 'parked_acts')), "
-		"coalesce(bool_or(relname = 'scheduled'), false) AND EXISTS (SELECT FROM pg_proc p "
-		"JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'walpost' AND "
-		"p.proname = 'move_due'), "
-		"coalesce(bool_or(relname = 'cleanup_floor'), false) AND EXISTS (SELECT FROM "
-		"pg_proc p "
-		"JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'walpost' AND "
-		"p.proname = 'cleanup_remove_partition') FROM pg_class "
-		"WHERE relkind IN ('r', 'p') "
-		"AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'walpost')";
+		"SELECT coalesce(bool_or(relname = 'skip'), false), 2 = count(*) FILTER (WHERE "
+		"relname IN ('dead_letters_retried', 'replay')), 3 = count(*) FILTER (WHERE "
+		"relname IN ('parked', 'parking', 'parked_acts')), coalesce(bool_or(relname = "
+		"'scheduled'), false) AND EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON "
+		"n.oid = p.pronamespace WHERE n.nspname = 'walpost' AND p.proname = 'move_due'), "
+		"coalesce(bool_or(relname = 'cleanup_floor'), false) AND 2 = (SELECT count(*) FROM "
+		"pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = "
+		"'walpost' AND (p.proname = 'cleanup_remove_partition' OR p.proname = "
+		"'cleanup_forget' AND p.prosrc LIKE '%walpost.sent%')) FROM pg_class WHERE relkind "
+		"IN ('r', 'p') AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = "
+		"'walpost')";
 	PGresult *found;
 	enum wp_rc rc = wp_session_query(&i->session, sql, &found, error);
 	if (rc != WP_OK)

@@ -306,6 +306,14 @@ static void check_cleaned(struct check *c, const struct wp_outbox_options *o)
 		(void)wp_error_set(
 			&error, WP_CONFIG,
 			"it is outbox.column.inserted, which must not change: name another column");
+	} else if (cleanup->dropped == WP_CLEANUP_DROPPED_ERROR && wp_dropping_option(o) != NULL) {
+		key = wp_dropping_option(o);
+		(void)wp_error_set(
+			&error, WP_CONFIG,
+			"cleanup would remove rows of events that are dropped, and so are not in "
+			"Kafka: if they may go, set cleanup.dropped = remove; else set "
+			"outbox.expired "
+			"= dead-letter and no skip.types, or no column.inserted in this section");
 	} else if (cleanup->mode == WP_CLEANUP_MARK && o->on_update == WP_ON_UPDATE_STOP) {
 		key = "outbox.on_update";
 		(void)wp_error_set(&error, WP_CONFIG,

@@ -36,6 +36,7 @@ static const char *const expands[] = { "drop", "keep", NULL };
 static const char *const missings[] = { "error", "ignore", NULL };
 static const char *const expireds[] = { "drop", "dead-letter", "send", NULL };
 static const char *const cleanup_modes[] = { "none", "delete", "mark", "drop-partitions", NULL };
+static const char *const cleanup_dropped[] = { "error", "remove", NULL };
 static const char *const on_updates[] = { "warn", "error", "stop", NULL };
 static const char *const message_formats[] = { "json", "protobuf", NULL };
 static const char *const binaries[] = { "off", "on", "auto", NULL };
@@ -613,6 +614,13 @@ const struct wp_option wp_options[] = {
 	  "cleanup\n"
 	  "tells).",
 	  "none", ENUM, 0, AT(relay.cleanup.mode), 0, 0, cleanup_modes, "delete" },
+	{ "cleanup.dropped",
+	  "How to treat rows of events that are not sent (outbox.skip.types, outbox.expired = "
+	  "drop). error:\n"
+	  "refuse a configuration in which an outbox that is cleaned may have such rows. remove: "
+	  "remove them\n"
+	  "like the others, though they are not in Kafka.",
+	  "error", ENUM, 0, AT(relay.cleanup.dropped), 0, 0, cleanup_dropped, "remove" },
 	{ "cleanup.keep",
 	  "Age from which rows are removed, by outbox.column.inserted and the server's clock.",
 	  "168h", DURATION, 0, AT(relay.cleanup.keep_ms), 0, INT64_C(10) * 366 * 24 * HOUR, NULL,

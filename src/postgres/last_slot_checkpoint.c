@@ -8,7 +8,7 @@
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/query.h"
 
-#define SQL_SIZE_MAX 16384
+#define SQL_SIZE_MAX (1024 * 1024)
 
 struct wp_last_slot_checkpoint {
 	struct ev_loop *loop; /* borrowed */

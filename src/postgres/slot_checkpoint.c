@@ -219,6 +219,31 @@ static void add_trouble(struct wp_sql *sql, const struct wp_slot_checkpoint_row 
 		   text, between, text, numbers_of(row).trouble_s);
 }
 
+/* Are all events of this table in Kafka that we confirm, or such that their rows are to go all the same? */
+static bool is_sent(const struct wp_slot_checkpoint_row *row, const struct wp_requirements_table *t)
+{
+	return !row->prints && !t->is_pattern &&
+	       (!t->drops || (row->removes_dropped && t->is_timed));
+}
+
+/* For the trigger of sql/cleanup.sql, as an array of oids: of the publication, and behind it of these tables. */
+static void add_sent(struct wp_sql *sql, const struct wp_slot_checkpoint_row *row)
+{
+	wp_sql_add(
+		sql,
+		"SELECT pg_catalog.set_config('walpost.sent', (ARRAY[coalesce((SELECT p.oid FROM "
+		"pg_catalog.pg_publication p WHERE p.pubname = %L), 0)] || ARRAY(SELECT c.oid\n"
+		"  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = "
+		"c.relnamespace\n"
+		"  WHERE (n.nspname, c.relname) IN ((NULL, NULL)",
+		row->publication);
+	for (size_t i = 0; i < row->sent->count; i++)
+		if (is_sent(row, &row->sent->tables[i]))
+			wp_sql_add(sql, ", (%L, %L)", row->sent->tables[i].schema,
+				   row->sent->tables[i].name);
+	wp_sql_add(sql, ")))::text, true);\n");
+}
+
 /* `taken` is an SQL expression over the slot's row `s`. */
 static void add_insert(struct wp_sql *sql, const struct wp_slot_checkpoint_row *row,
 		       const char *taken, wp_lsn confirmed)
@@ -267,17 +292,18 @@ enum wp_rc wp_slot_checkpoint_write_sql(PGconn *pg, const struct wp_slot_checkpo
 	(void)snprintf(taken, sizeof(taken), "'%s'::pg_lsn", wp_lsn_text(at, lsn));
 	wp_sql_init(&sql, pg, into);
 	wp_sql_add(&sql, IMPATIENTLY);
+	add_sent(&sql, row);
 	add_insert(&sql, row, taken, at);
 	wp_sql_add(&sql,
 		   " AND NOT s.active\n"
 		   "ON CONFLICT (slot) DO UPDATE SET " SET_TAKEN ",\n  " SET_REST "\n"
-		   "WHERE (w.owner, w.system_identifier, w.timeline, w.epoch, w.stopped, "
+		   "WHERE (%s OR (w.owner, w.system_identifier, w.timeline, w.epoch, w.stopped, "
 		   "w.server_started, w.trouble) IS DISTINCT FROM\n"
 		   "  (excluded.owner, excluded.system_identifier, excluded.timeline, "
 		   "excluded.epoch, excluded.stopped, excluded.server_started, "
-		   "excluded.trouble)\n"
+		   "excluded.trouble))\n"
 		   "  AND (w.owner = excluded.owner OR w.xmin::text = %L)",
-		   row->before);
+		   row->anew ? "true" : "false", row->before);
 	return wp_sql_end(&sql, error);
 }
 
@@ -287,9 +313,11 @@ enum wp_rc wp_slot_checkpoint_note_sql(PGconn *pg, const struct wp_slot_checkpoi
 {
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
+	wp_sql_add(&sql, IMPATIENTLY);
+	add_sent(&sql, row);
 	wp_sql_add(&sql,
-		   IMPATIENTLY "WITH was AS (SELECT w.owner, w.taken_at_lsn, w.xmin FROM "
-			       "walpost.slot_checkpoint w WHERE w.slot = %L)\n",
+		   "WITH was AS (SELECT w.owner, w.taken_at_lsn, w.xmin FROM "
+		   "walpost.slot_checkpoint w WHERE w.slot = %L)\n",
 		   row->slot);
 	add_insert(&sql, row, "s.confirmed_flush_lsn", confirmed);
 	wp_sql_add(&sql,
@@ -312,8 +340,9 @@ enum wp_rc wp_slot_checkpoint_end_sql(PGconn *pg, const struct wp_slot_checkpoin
 	struct numbers n = numbers_of(row);
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
+	wp_sql_add(&sql, IMPATIENTLY);
+	add_sent(&sql, row);
 	wp_sql_add(&sql,
-		   IMPATIENTLY
 		   "UPDATE walpost.slot_checkpoint w SET confirmed_lsn = %L, confirmed_at = "
 		   "pg_catalog.now(), stopped = true,\n"
 		   "  server_started = pg_catalog.pg_postmaster_start_time(),\n"

@@ -18,7 +18,7 @@
 #include "walpost/postgres/stream_facts.h"
 #include "walpost/postgres/watch.h"
 
-#define SQL_SIZE_MAX 16384
+#define SQL_SIZE_MAX (1024 * 1024)
 
 /* A server that shuts down in smart mode waits for ordinary sessions: none of ours lives long. */
 #define BESIDE_LIFE_S 10.
@@ -61,6 +61,7 @@ struct stream {
 	struct wp_walsender self;      /* this connection's */
 	struct wp_walsender streaming; /* that which streamed last, perhaps not ended yet */
 	bool slot_checkpoint_warned;
+	bool wants_others; /* outboxes than the slot checkpoint was told of last */
 	bool was_ready;
 	wp_lsn start_at;
 	enum wp_transfer transfer;
@@ -290,6 +291,7 @@ static void stream_connect(struct wp_source *source)
 static void stream_want(struct wp_source *source, const struct wp_requirements *wanted)
 {
 	stream_of(source)->setup.wanted = *wanted;
+	stream_of(source)->wants_others = true;
 }
 
 static void stream_refresh(struct wp_source *source)
@@ -312,6 +314,11 @@ static struct wp_slot_checkpoint_row slot_checkpoint_row(const struct stream *s)
 		.timeline = s->begun.timelines.current,
 		.epoch = s->setup.epoch,
 		.unclaimed = s->view.unclaimed,
+		.publication = s->setup.options->publication,
+		.sent = &s->setup.wanted,
+		.removes_dropped = s->setup.removes_dropped,
+		.prints = s->setup.prints,
+		.anew = s->wants_others,
 		.trouble = s->trouble[0] != '\0' ? s->trouble : NULL,
 		.trouble_ms = (int64_t)((ev_now(s->loop) - s->trouble_began) * 1e3),
 	};
@@ -431,7 +438,6 @@ static void grow_receive_buffer(struct stream *s)
 static void on_slot_checkpoint_written(void *arg, const PGresult *result,
 				       const struct wp_source_failure *failure)
 {
-	(void)result; /* no row: the slot is in use, and START_REPLICATION will say so */
 	struct stream *s = arg;
 	if (failure && !*failure->sqlstate) {
 		fail_stream(s, failure);
@@ -440,6 +446,9 @@ static void on_slot_checkpoint_written(void *arg, const PGresult *result,
 	if (failure)
 		wp_log(WP_LOG_WARN, "checkpoint_not_written",
 		       WP_TEXT("reason", failure->error.text));
+	else if (strcmp(PQcmdTuples((PGresult *)result), "0") != 0)
+		s->wants_others =
+			false;	 /* no row: the slot is in use, and START_REPLICATION will say so */
 	wp_query_free(s->query); /* before its connection */
 	s->query = NULL;
 	grow_receive_buffer(s);

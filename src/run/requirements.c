@@ -141,6 +141,8 @@ static enum wp_rc add(struct wp_requirements_outboxes *w, const struct wp_outbox
 		.updates = updates_of(options),
 		.leaves_written = options->leaves,
 		.section = options->name,
+		.drops = wp_dropping_option(options) != NULL,
+		.is_timed = options->column_inserted[0] != '\0',
 	};
 	return rc == WP_OK ? add_texts(w, index, options, error) : rc;
 }

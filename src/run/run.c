@@ -477,6 +477,9 @@ static enum wp_rc make_source(struct run *run, struct wp_error *error)
 		.wanted = *wp_reloader_task(run->reloader).wanted,
 		.owner = run->owner,
 		.epoch = run->options->relay->epoch,
+		.removes_dropped =
+			run->options->relay->cleanup.dropped == WP_CLEANUP_DROPPED_REMOVE,
+		.prints = run->options->relay->sink == WP_SINK_KIND_STDOUT,
 		.wake = { wake_cb, run },
 	};
 	return wp_stream_new(run->loop, &setup, &run->source, error);

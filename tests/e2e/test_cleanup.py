@@ -451,7 +451,12 @@ def test_check_judges_rights_index_and_autovacuum(empty):
         assert finding(marks)["level"] == "ok"
         stage.sql("ALTER TABLE outbox SET (autovacuum_enabled = off)")
         assert finding()["level"] == "warn" and "autovacuum is off" in finding()["what"]
-        stage.sql("DROP FUNCTION walpost.cleanup_remove_partition")
-        assert finding()["level"] == "fail" and "sql/cleanup.sql" in finding()["cure"]
+        for older in ("CREATE OR REPLACE FUNCTION walpost.cleanup_forget() RETURNS trigger LANGUAGE plpgsql AS "
+                      "'BEGIN RETURN NULL; END'", "DROP FUNCTION walpost.cleanup_remove_partition"):
+            stage.sql(older)
+            assert finding()["level"] == "fail" and "sql/cleanup.sql" in finding()["cure"]
+            made = run_command("init", "-c", marks.config_file)
+            assert "functions of cleanup walpost.cleanup_floor: created" in made.stdout, made
+            assert finding()["level"] == "warn" and "autovacuum is off" in finding()["what"]
     finally:
         stage.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")

@@ -31,15 +31,15 @@ class Schedule:
                 stage.sql(f"CREATE TABLE outbox_{key} PARTITION OF outbox FOR VALUES IN ('{key}')")
         self.relay = relay_with(stage)
 
-    def start(self):
+    def start(self, changes=None):
         """Where the slot may have been moved behind its back it refuses, and a person accepts that."""
         try:
-            return relay_with(self.stage)
+            return relay_with(self.stage, changes)
         except AssertionError as refused:
             if "exited with 3" not in str(refused):
                 raise
             assert slot_accept(self.stage).returncode == 0
-            return relay_with(self.stage)
+            return relay_with(self.stage, changes)
 
     def stop(self):
         """Where nothing was published for long, or just as it connected again, it has seen that, and ended."""
@@ -151,6 +151,16 @@ class Schedule:
         run_command("slot", "skip", "--to", to, "--force", "-c", self.relay.config_file)
         self.relay = self.start()
 
+    def drop(self):
+        """By a relay that does not clean, and confirms without sending."""
+        self.stop()
+        how = self.random.choice([{"outbox.skip.types": "created"}, {"relay.sink": "stdout"}])
+        self.relay = self.start({"cleanup.mode": "none", **how})
+        self.rows()
+        self.pause()
+        self.stop()
+        self.relay = self.start()
+
     def crash(self):
         for c in self.open:
             c.close()
@@ -172,7 +182,8 @@ class Schedule:
 
 
 OFTEN = ("rows", "asynchronous", "subtransactions", "begin", "end", "end", "prepare", "finish", "pause", "pause")
-SELDOM = ("touch", "move", "vacuum", "unpublish", "leave", "attach", "kill", "renew_slot", "skip", "crash")
+SELDOM = ("touch", "move", "vacuum", "unpublish", "leave", "attach", "kill", "renew_slot", "skip",
+          "drop", "crash")
 
 
 @pytest.mark.on("all")

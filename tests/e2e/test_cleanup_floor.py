@@ -3,8 +3,8 @@
 import pytest
 
 from e2e.test_cleanup import (
-    CLEANED, RANGES, SCRIPT, SETTINGS, WAIT, insert, prepare, present, relay_with, wait_floor, wait_gone,
-    wait_two_rounds,
+    CLEANED, RANGES, SCRIPT, SETTINGS, WAIT, insert, insert_at, make_days, prepare, present, relay_with, wait_floor,
+    wait_gone, wait_two_rounds,
 )
 from e2e.test_failover_slot import pair  # noqa: F401 - a fixture
 from lib import process
@@ -160,13 +160,110 @@ def test_a_look_that_its_relay_does_not_wait_for_is_waited_for_by_skip(stage):
         # It moves the slot, and says that walpost.slot_checkpoint could not be written.
         done = run_command("slot", "skip", "--to", to, "--force", "-c", relay.config_file)
         assert done.returncode == 0, done.stderr
-        assert "walpost.cleanup_floor is locked by process" in done.stderr, done.stderr
+        assert "a lock of type advisory is locked by process" in done.stderr, done.stderr
         under_way.execute("COMMIT")
     assert slot_accept(stage).returncode == 0
     relay = relay_with(stage)
     wait_floor(stage, relay)
     wait_two_rounds(stage, relay)
     assert lost <= present(stage)
+
+
+def unsent(stage, changes, **columns):
+    """Events that a relay between two that clean confirms, and does not send."""
+    prepare(stage)
+    cleaning(stage).stop()
+    relay = stage.relay(changes)
+    ids = insert(stage, 3, **columns)
+    stage.wait_all_confirmed(relay=relay)
+    relay.stop()
+    return ids
+
+
+@pytest.mark.on("all")
+@pytest.mark.parametrize("changes", [
+    {"outbox.skip.types": "debug"},
+    {"outbox.column.expires": "created_at"},
+    {"relay.sink": "stdout"},
+    {"outbox.table": "", "outbox.message.prefix": "outbox", "outbox.ignore": "public.outbox"},
+], ids=["skipped", "expired", "printed", "ignored"])
+def test_what_a_relay_confirmed_and_did_not_send_stays(stage, changes):
+    ids = unsent(stage, changes, type="debug")
+    check_stay(stage, relay_with(stage), ids)
+
+
+def test_what_another_publication_left_out_stays(stage):
+    prepare(stage, slot=False)
+    stage.sql("CREATE TABLE different (LIKE outbox)")
+    stage.sql("CREATE PUBLICATION another FOR TABLE different")
+    stage.create_slot(with_truth=False)
+    cleaning(stage).stop()
+    ids = insert(stage, 3)
+    stage.sql("ALTER PUBLICATION another ADD TABLE outbox")
+    relay = stage.relay({"postgres.publication": "another", "outbox.ignore": "public.different"})
+    stage.wait_all_confirmed(relay=relay)
+    relay.stop()
+    check_stay(stage, relay_with(stage), ids)
+
+
+@pytest.mark.parametrize("dropped", ["error", "remove"])
+def test_release_does_not_take_what_it_does_not_compare_for_delivered(stage, dropped):
+    prepare(stage)
+    old = insert(stage, 3, type="debug")
+    advance(stage)
+    cleaning(stage).stop()
+    settings = {**SETTINGS, "cleanup.mode": "none", "outbox.skip.types": "debug", "cleanup.dropped": dropped}
+    relay = stage.new_relay(settings)
+    done = run_command("cleanup", "--release", "-c", relay.config_file)
+    if dropped == "error":
+        assert done.returncode == 1 and "not released: 3 rows" in done.stdout, done.stdout
+        assert old <= present(stage)
+    else:
+        assert done.returncode == 0, done.stdout
+
+
+def test_what_a_relay_that_cleans_drops_goes_if_that_is_said(stage):
+    prepare(stage)
+    dropping = {"outbox.skip.types": "debug", "cleanup.dropped": "remove"}
+    cleaning(stage, dropping).stop()
+    relay = relay_with(stage, dropping)
+    wait_gone(stage, relay, insert(stage, 3, type="debug"))
+    assert not stage.sql("SELECT FROM walpost.cleanup_floor WHERE floor IS NOT NULL")
+
+
+def test_a_type_that_is_skipped_by_a_reload_is_one_of_them(stage):
+    prepare(stage)
+    cleaning(stage).stop()
+    relay = stage.relay({})
+    relay.reload(stage.config({"outbox.skip.types": "debug"}))
+    ids = insert(stage, 3, type="debug")
+    stage.wait_all_confirmed(relay=relay)
+    relay.stop()
+    check_stay(stage, relay_with(stage), ids)
+
+
+@pytest.mark.on("all")
+def test_a_partition_that_is_detached_keeps_what_was_skipped(stage):
+    prepare(stage, CLEANED.replace("PRIMARY KEY ", ""), *RANGES)
+    make_days(stage, 5, 0)
+    dropping = {"cleanup.mode": "drop-partitions", "cleanup.keep": "24h"}
+    relay = relay_with(stage, {"cleanup.keep": "24h"})
+    wait_floor(stage, relay)
+    relay.stop()
+    lost = insert_at(stage, 5, 2, aggregatetype="missing")
+    relay = relay_with(stage, dropping)
+    relay.wait_until(lambda: stage.sql("SELECT leaf::text FROM walpost.cleanup_detached") == [("day5",)], WAIT,
+                     "it is detached")
+    relay.kill()
+    stage.wait_released()
+    to = stage.sql("SELECT pg_current_wal_insert_lsn()::text")[0][0]
+    insert(stage)
+    skipped = run_command("slot", "skip", "--to", to, "--force", "-c", relay.config_file)
+    assert skipped.returncode == 0, skipped.stderr
+    relay = relay_with(stage, dropping)
+    relay.wait_log("cleanup_waits")
+    assert "day5 was detached and has rows that are not known to be in Kafka" in relay.log_text()
+    assert lost <= {str(id) for (id,) in stage.sql("SELECT id FROM day5")}
 
 
 @pytest.mark.on("all")

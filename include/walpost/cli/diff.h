@@ -141,6 +141,8 @@ void wp_diff_take_outboxes(struct wp_diff *d);
 /* Rows, then records, with the console that is there; what came of it is in d->matching. */
 enum wp_rc wp_diff_compare(struct wp_diff *d, struct wp_error *error) WP_MUST_CHECK;
 /* What a comparison took; another may follow. Configuration and console stay. */
+/* Rows that were not compared, for their events are dropped, or go to the dead-letter topic because they expired. */
+uint64_t wp_diff_dropped(const struct wp_diff *d);
 void wp_diff_release(struct wp_diff *d);
 
 /* Both print to standard output. */

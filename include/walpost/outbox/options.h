@@ -115,6 +115,13 @@ struct wp_outbox_options {
 	enum wp_on_update on_update;
 };
 
+/* The option by which events of this outbox may be dropped; NULL: none is. */
+static inline const char *wp_dropping_option(const struct wp_outbox_options *o)
+{
+	bool expires = o->column_expires[0] != '\0' && o->expired == WP_EXPIRED_DROP;
+	return o->skip_types[0] != '\0' ? "outbox.skip.types" : expires ? "outbox.expired" : NULL;
+}
+
 /* All that is relayed from one stream. */
 struct wp_outboxes {
 	const struct wp_outbox_options *items;

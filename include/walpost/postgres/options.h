@@ -48,6 +48,8 @@ struct wp_requirements_table {
 	const char *leaves;
 	const char *leaves_written; /* as the user wrote it; NULL or "": none */
 	const char *section;	    /* NAME of [outbox.NAME]; NULL or "": of [outbox] */
+	bool drops;    /* outbox.skip.types, outbox.expired: some of its events are never sent */
+	bool is_timed; /* it has outbox.column.inserted: with cleanup.mode its rows are removed */
 	/* Columns that it has had at all times, as JSON, ["id", ...]; NULL: not asked. */
 	const char *lasting;
 };

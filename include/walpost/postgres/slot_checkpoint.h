@@ -15,6 +15,7 @@
 #include <libpq-fe.h>
 
 #include "walpost/base/buffer.h"
+#include "walpost/postgres/options.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/wal/source.h"
 
@@ -44,8 +45,15 @@ struct wp_slot_checkpoint_row {
 	uint64_t system_id;
 	uint32_t timeline;
 	uint16_t epoch;
-	const char *topics;  /* that took events; NULL: not known yet */
-	bool unclaimed;	     /* our walsender has not written it yet: it may name another */
+	const char *topics; /* that took events; NULL: not known yet */
+	bool unclaimed;	    /* our walsender has not written it yet: it may name another */
+	/* By them is told which outboxes have all their events in Kafka once we have confirmed them: of others
+	 * cleanup no longer knows that (sql/cleanup.sql). */
+	const char *publication;
+	const struct wp_requirements *sent;
+	bool removes_dropped; /* rows of events that we drop may go as if they were sent: cleanup.dropped */
+	bool prints;	      /* no event is sent: relay.sink = stdout */
+	bool anew;	      /* the outboxes are others than when the row was written last */
 	const char *trouble; /* that keeps events from being delivered; NULL: none */
 	int64_t trouble_ms;  /* for how long */
 };

@@ -19,8 +19,10 @@
 struct wp_stream_setup {
 	const struct wp_postgres_options *options;
 	struct wp_requirements wanted;
-	const char *owner; /* this process's name in the slot checkpoint row, < WP_OWNER_SIZE */
-	uint16_t epoch;	   /* written there too */
+	const char *owner;    /* this process's name in the slot checkpoint row, < WP_OWNER_SIZE */
+	uint16_t epoch;	      /* written there too */
+	bool removes_dropped; /* with cleanup.dropped = remove */
+	bool prints;	      /* with relay.sink = stdout */
 	struct wp_wake wake;
 };
 

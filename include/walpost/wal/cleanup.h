@@ -24,8 +24,12 @@
 
 enum wp_cleanup_mode { WP_CLEANUP_NONE, WP_CLEANUP_DELETE, WP_CLEANUP_MARK, WP_CLEANUP_DROP };
 
+/* Rows of events that the relay drops on purpose, and that are never in Kafka: no outbox may have any, or they go like the others. */
+enum wp_cleanup_dropped { WP_CLEANUP_DROPPED_ERROR, WP_CLEANUP_DROPPED_REMOVE };
+
 struct wp_cleanup_options {
 	enum wp_cleanup_mode mode;
+	enum wp_cleanup_dropped dropped;
 	int64_t keep_ms;	 /* younger rows stay, by their own time and the server's clock */
 	int64_t interval_ms;	 /* between two looks when nothing is old enough */
 	int64_t pause_ms;	 /* at least, after a batch */

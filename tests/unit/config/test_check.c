@@ -153,6 +153,24 @@ static void cleanup_needs_its_columns_and_kafka(void **state)
 	      "cleanup.mode needs relay.sink = kafka");
 }
 
+#define CLEANED RIGHT "[cleanup]\nmode = delete\n"
+#define TIMED "[outbox]\ncolumn.inserted = at\n"
+
+static void rows_of_dropped_events_are_removed_only_if_that_is_said(void **state)
+{
+	wrong(CLEANED TIMED "skip.types = Debug*\n",
+	      "outbox.skip.types = Debug*: cleanup would remove");
+	wrong(CLEANED TIMED "column.expires = until\n",
+	      "outbox.expired = drop: cleanup would remove");
+	right(CLEANED "dropped = remove\n" TIMED "skip.types = Debug*\ncolumn.expires = until\n");
+	right(CLEANED TIMED "column.expires = until\nexpired = send\n");
+	right(RIGHT "[relay]\ndead_letter.topic = dead\n[cleanup]\nmode = delete\n" TIMED
+		    "column.expires = until\nexpired = dead-letter\n");
+	right(RIGHT TIMED "skip.types = Debug*\n");
+	right(CLEANED TIMED "[outbox.a]\ntable = a\n[outbox.b]\ntable = b\ncolumn.inserted =\n"
+			    "skip.types = Debug*\n");
+}
+
 static void dead_letters_need_a_topic_that_can_be_one(void **state)
 {
 	wrong(RIGHT "[relay]\npoison = dead-letter\n", "relay.dead_letter.topic");
@@ -174,5 +192,6 @@ int main(void)
 		   CLEAN(the_right_one_of_expression_and_replacement_is_blamed),
 		   CLEAN(header_lists_are_checked_too), CLEAN(all_that_is_wrong_is_told_at_once),
 		   CLEAN(cleanup_needs_its_columns_and_kafka),
+		   CLEAN(rows_of_dropped_events_are_removed_only_if_that_is_said),
 		   CLEAN(dead_letters_need_a_topic_that_can_be_one));
 }

@@ -178,7 +178,16 @@ static void another_shape_is_not_believed(void **state)
 
 /* -- what is written ---------------------------------------------------------- */
 
-static const struct wp_slot_checkpoint_row ours = { .unclaimed = true,
+static const struct wp_requirements_table tables[] = {
+	{ .schema = "shop", .name = "plain" },
+	{ .schema = "shop", .name = "drops", .drops = true },
+	{ .schema = "shop", .name = "cleaned", .drops = true, .is_timed = true },
+	{ .schema = "t\\_%", .name = "outbox", .is_pattern = true },
+};
+static const struct wp_requirements wanted = { .tables = tables, .count = 4 };
+static const struct wp_slot_checkpoint_row ours = { .sent = &wanted,
+						    .publication = "p",
+						    .unclaimed = true,
 						    .before = "712",
 						    .slot = "s",
 						    .owner = "it's us",
@@ -232,6 +241,35 @@ static void an_end_says_where_the_slot_stands(void **state)
 	PQfinish(pg);
 }
 
+static void check_sent(bool removes_dropped, bool prints, const char *expected)
+{
+	struct wp_error error;
+	struct wp_buffer sql;
+	PGconn *pg = PQconnectStart("hostaddr=none");
+	struct wp_slot_checkpoint_row row = ours;
+
+	row.removes_dropped = removes_dropped;
+	row.prints = prints;
+	wp_buffer_init(&sql, 16384);
+	CHECK_EQ(wp_slot_checkpoint_write_sql(pg, &row, 0x10, &sql, &error), WP_OK);
+	CHECK_HAS((const char *)sql.data, expected);
+	wp_buffer_reset(&sql);
+	CHECK_EQ(wp_slot_checkpoint_note_sql(pg, &row, "123", 0x10, &sql, &error), WP_OK);
+	CHECK_HAS((const char *)sql.data, expected);
+	wp_buffer_reset(&sql);
+	CHECK_EQ(wp_slot_checkpoint_end_sql(pg, &row, "123", 0x10, &sql, &error), WP_OK);
+	CHECK_HAS((const char *)sql.data, expected);
+	wp_buffer_release(&sql);
+	PQfinish(pg);
+}
+
+static void a_row_tells_which_outboxes_are_sent(void **state)
+{
+	check_sent(false, false, "IN ((NULL, NULL), ('shop', 'plain'))");
+	check_sent(true, false, "IN ((NULL, NULL), ('shop', 'plain'), ('shop', 'cleaned'))");
+	check_sent(false, true, "IN ((NULL, NULL))");
+}
+
 int main(void)
 {
 	return RUN(PLAIN(a_row_tells_all_that_its_owner_wrote),
@@ -240,5 +278,6 @@ int main(void)
 		   PLAIN(numbers_out_of_range_are_not_believed),
 		   PLAIN(a_position_that_is_none_is_not_believed),
 		   PLAIN(another_shape_is_not_believed), PLAIN(what_is_written_waits_for_no_lock),
+		   PLAIN(a_row_tells_which_outboxes_are_sent),
 		   PLAIN(an_end_says_where_the_slot_stands));
 }
