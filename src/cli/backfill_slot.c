@@ -6,7 +6,7 @@
 
 #include "walpost/cli/changes.h"
 #include "walpost/cli/cli.h"
-#include "walpost/postgres/slot.h"
+#include "walpost/postgres_preflight/slot.h"
 
 static enum wp_rc ask(struct wp_session *s, const char *template, const char *a, const char *b,
 		      PGresult **ret, struct wp_error *error)

@@ -6,8 +6,8 @@
 
 #include "walpost/cli/changes.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/postgres/publication.h"
-#include "walpost/postgres/slot.h"
+#include "walpost/postgres_preflight/publication.h"
+#include "walpost/postgres_preflight/slot.h"
 
 enum {
 	/*

@@ -5,7 +5,7 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/findings.h"
 #include "walpost/kafka_inspect/preflight.h"
-#include "walpost/postgres/slot.h"
+#include "walpost/postgres_preflight/slot.h"
 
 enum { KAFKA_TIMEOUT_MS = 10000 };
 

@@ -9,9 +9,9 @@
 
 #include "check.h"
 #include "walpost/base/clock.h"
-#include "walpost/postgres/doctor.h"
-#include "walpost/postgres/publication.h"
-#include "walpost/postgres/slot.h"
+#include "walpost/postgres_preflight/preflight_later.h"
+#include "walpost/postgres_preflight/publication.h"
+#include "walpost/postgres_preflight/slot.h"
 
 enum { PATIENCE_MS = 10000 };
 
@@ -86,8 +86,8 @@ void wp_check_decoding(struct wp_check *c, struct wp_session *session)
 	enum wp_rc rc = decode(c, session, &d, &error);
 	(void)PQsetNoticeReceiver(pg, before, NULL);
 	if (rc == WP_OK)
-		wp_doctor_decoded(pg, &c->config.postgres,
-				  d.skipped.text[0] ? d.skipped.text : NULL, &c->found);
+		wp_preflight_later_decoded(pg, &c->config.postgres,
+					   d.skipped.text[0] ? d.skipped.text : NULL, &c->found);
 	else if (is_told(session))
-		wp_doctor_decoded(pg, &c->config.postgres, error.text, &c->found);
+		wp_preflight_later_decoded(pg, &c->config.postgres, error.text, &c->found);
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "walpost/cli/outbox.h"
-#include "walpost/postgres/doctor.h"
+#include "walpost/postgres_preflight/preflight_later.h"
 #include "walpost/postgres/provider.h"
-#include "walpost/postgres/slot_checkpoint.h"
+#include "walpost/postgres_preflight/slot_checkpoint.h"
 #include "walpost/wal/slot_cure.h"
 
 static void check_sslmode(struct wp_check *c)
@@ -184,29 +184,29 @@ static void check_slot_checkpoint(struct wp_check *c, struct wp_session *session
 
 /* -- what a stream does not ask ------------------------------------------------------ */
 
-static enum wp_rc ask_doctor(struct wp_check *c, struct wp_session *session, PGresult **ret,
-			     struct wp_error *error)
+static enum wp_rc ask_later_preflight(struct wp_check *c, struct wp_session *session,
+				      PGresult **ret, struct wp_error *error)
 {
 	struct wp_buffer text;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	enum wp_rc rc = wp_doctor_sql(wp_session_pg(session), &c->config.postgres,
-				      &c->wanted.wanted, &text, error);
+	enum wp_rc rc = wp_preflight_later_sql(wp_session_pg(session), &c->config.postgres,
+					       &c->wanted.wanted, &text, error);
 	if (rc == WP_OK)
 		rc = wp_session_query(session, (const char *)text.data, ret, error);
 	wp_buffer_release(&text);
 	return rc;
 }
 
-static enum wp_rc check_doctor(struct wp_check *c, struct wp_session *session,
-			       struct wp_error *error)
+static enum wp_rc check_later(struct wp_check *c, struct wp_session *session,
+			      struct wp_error *error)
 {
 	enum wp_publication_age age = WP_PUBLICATION_OLDER;
 	PGresult *answer;
-	enum wp_rc rc = ask_doctor(c, session, &answer, error);
+	enum wp_rc rc = ask_later_preflight(c, session, &answer, error);
 	if (rc != WP_OK)
 		return rc;
-	rc = wp_doctor_judge(wp_session_pg(session), answer, &c->config.postgres, &c->wanted.wanted,
-			     &c->found, &age, error);
+	rc = wp_preflight_later_judge(wp_session_pg(session), answer, &c->config.postgres,
+				      &c->wanted.wanted, &c->found, &age, error);
 	PQclear(answer);
 	if (rc == WP_OK && age == WP_PUBLICATION_YOUNGER && wp_check_is_fine(c, "slot"))
 		wp_check_decoding(c, session);
@@ -306,7 +306,7 @@ static void check_server(struct wp_check *c)
 	if (rc == WP_OK)
 		wp_check_cleanup(c, &session);
 	if (rc == WP_OK && *session.locked.text == '\0')
-		rc = check_doctor(c, &session, &error);
+		rc = check_later(c, &session, &error);
 	if (*session.locked.text != '\0')
 		wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_CONNECTION, "lock",
 				session.locked.text,

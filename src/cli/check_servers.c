@@ -11,7 +11,7 @@
 #include "walpost/base/clock.h"
 #include "walpost/postgres/conninfo.h"
 #include "walpost/postgres/connection_plan.h"
-#include "walpost/postgres/slot.h"
+#include "walpost/postgres_preflight/slot.h"
 
 enum { PATIENCE_MS = 3000, ALL_MS = 10000, CONNINFO_SIZE_MAX = 64 * 1024 };
 

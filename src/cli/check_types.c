@@ -8,8 +8,8 @@
 #include "check.h"
 #include "walpost/outbox/columns.h"
 #include "walpost/outbox/table.h"
-#include "walpost/postgres/columns.h"
-#include "walpost/postgres/preflight.h"
+#include "walpost/postgres_preflight/columns.h"
+#include "walpost/postgres_preflight/preflight.h"
 
 #define RELATIONS_MAX 10000 /* and types */
 

@@ -5,7 +5,7 @@
 
 #include "walpost/base/clock.h"
 #include "walpost/cli/cli.h"
-#include "walpost/postgres/publication.h"
+#include "walpost/postgres_preflight/publication.h"
 
 #define ASK_EVERY_S 0.2
 #define NOBODY_FOR_MS 3000 /* a relay reconnects within this, mostly */

@@ -5,7 +5,7 @@
 #include "walpost/cli/diff.h"
 #include "walpost/outbox/outboxes.h"
 #include "walpost/outbox/names.h"
-#include "walpost/postgres/preflight.h"
+#include "walpost/postgres_preflight/preflight.h"
 
 /* -- which they are ------------------------------------------------------------------------ */
 

@@ -12,7 +12,7 @@
 #include "walpost/base/clock.h"
 #include "walpost/cli/cli.h"
 #include "walpost/cli/output.h"
-#include "walpost/postgres/publication.h"
+#include "walpost/postgres_preflight/publication.h"
 
 enum {
 	TIMEOUT_MS = 5 * 60 * 1000,

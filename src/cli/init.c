@@ -7,8 +7,8 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/findings.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/postgres/publication.h"
-#include "walpost/postgres/slot_checkpoint.h"
+#include "walpost/postgres_preflight/publication.h"
+#include "walpost/postgres_preflight/slot_checkpoint.h"
 
 /* Findings that we are here to cure. A publication is not made for a slot that is older. */
 static bool is_ours_to_cure(const struct wp_preflight *p, const struct wp_finding *f)

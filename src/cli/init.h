@@ -8,7 +8,7 @@
 
 #include "walpost/cli/session.h"
 #include "walpost/config/config.h"
-#include "walpost/postgres/preflight.h"
+#include "walpost/postgres_preflight/preflight.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/run/requirements.h"
 

@@ -6,8 +6,8 @@
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/postgres/publication.h"
-#include "walpost/postgres/slot_checkpoint.h"
+#include "walpost/postgres_preflight/publication.h"
+#include "walpost/postgres_preflight/slot_checkpoint.h"
 
 /* Ends our dollar quotes only when someone means to. */
 static bool is_quotable(const char *name)

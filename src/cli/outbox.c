@@ -5,9 +5,9 @@
 #include "walpost/base/clock.h"
 #include "walpost/kafka/properties.h"
 #include "walpost/outbox/names.h"
-#include "walpost/postgres/columns.h"
-#include "walpost/postgres/partitions.h"
-#include "walpost/postgres/slot.h"
+#include "walpost/postgres_preflight/columns.h"
+#include "walpost/postgres_preflight/partitions.h"
+#include "walpost/postgres_preflight/slot.h"
 
 #define ASK_EVERY_S 0.05
 

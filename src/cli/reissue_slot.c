@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "walpost/base/clock.h"
-#include "walpost/postgres/publication.h"
+#include "walpost/postgres_preflight/publication.h"
 
 #define ASK_EVERY_S 0.2
 #define READS_WITHIN_MS 10000 /* a relay finds a publication that was just made within seconds */

@@ -9,7 +9,7 @@
 #include "walpost/cli/outbox.h"
 #include "walpost/outbox/columns.h"
 #include "walpost/outbox/outboxes.h"
-#include "walpost/postgres/publication.h"
+#include "walpost/postgres_preflight/publication.h"
 
 #define COMMIT_TIME "pg_catalog.pg_xact_commit_timestamp(o.xmin)"
 #define STATEMENT "o." WP_ROW_ORDER_STATEMENT

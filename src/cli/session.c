@@ -5,7 +5,7 @@
 #include "lock_wait.h"
 #include "walpost/cli/cli.h"
 #include "walpost/postgres/query.h"
-#include "walpost/postgres/slot.h"
+#include "walpost/postgres_preflight/slot.h"
 
 static void on_signal(struct ev_loop *loop, ev_signal *w, int events)
 {

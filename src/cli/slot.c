@@ -1,4 +1,4 @@
-#include "walpost/postgres/slot.h"
+#include "walpost/postgres_preflight/slot.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/postgres/publication.h"
+#include "walpost/postgres_preflight/publication.h"
 
 struct slot {
 	struct wp_config config;

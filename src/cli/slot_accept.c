@@ -4,7 +4,7 @@
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/postgres/slot_checkpoint.h"
+#include "walpost/postgres_preflight/slot_checkpoint.h"
 #include "walpost/postgres/sql.h"
 
 enum column {

@@ -10,8 +10,8 @@
 #include "walpost/base/display.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/survey.h"
-#include "walpost/postgres/publication.h"
-#include "walpost/postgres/slot_checkpoint.h"
+#include "walpost/postgres_preflight/publication.h"
+#include "walpost/postgres_preflight/slot_checkpoint.h"
 #include "walpost/run/requirements.h"
 
 enum {

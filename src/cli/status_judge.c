@@ -9,8 +9,8 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/postgres/slot_checkpoint.h"
-#include "walpost/postgres/slot.h"
+#include "walpost/postgres_preflight/slot_checkpoint.h"
+#include "walpost/postgres_preflight/slot.h"
 #include "walpost/wal/slot_cure.h"
 
 enum kind { TEXT, NUMBER, YES_NO };

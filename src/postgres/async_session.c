@@ -8,7 +8,6 @@
 #include "walpost/base/log.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/query.h"
-#include "walpost/postgres/stream.h"
 
 #define LIFE_S 10. /* of a connection */
 
@@ -330,7 +329,7 @@ static void connect_to(struct wp_async_session *s)
 		.kind = WP_CONNECTION_SQL, /* a walsender takes no parameters */
 		.done = on_connected,
 		.arg = s,
-		.same_as = s->setup.stream ? wp_stream_connection(s->setup.stream) : NULL,
+		.same_as = s->setup.stream ? s->setup.connection_of(s->setup.stream) : NULL,
 	};
 	struct wp_error error;
 	if (s->setup.stream && !setup.same_as)

@@ -15,7 +15,7 @@
 #include "walpost/base/log.h"
 #include "walpost/base/notify.h"
 #include "walpost/http/server.h"
-#include "walpost/postgres/scheduler.h"
+#include "walpost/postgres_stream/scheduler.h"
 #include "walpost/registry/registry.h"
 #include "walpost/telemetry/health.h"
 #include "walpost/telemetry/metrics.h"

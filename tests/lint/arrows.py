@@ -12,6 +12,8 @@ SEES = {
     "login": {"base", "http_client"},
     "wal": {"base"},
     "postgres": {"base", "login", "wal"},
+    "postgres_preflight": {"base", "wal", "postgres"},
+    "postgres_stream": {"base", "wal", "postgres", "postgres_preflight"},
     "values": {"base", "wal"},
     "sink": {"base", "wal"},
     "envelope": {"base", "wal", "values", "sink"},
@@ -25,14 +27,15 @@ SEES = {
     "telemetry": {"base", "wal", "sink", "relay"},
     "http": {"base"},
     "run": {
-        "base", "login", "wal", "outbox", "sink", "postgres", "kafka", "kafka_send", "registry", "relay",
-        "telemetry", "http",
+        "base", "login", "wal", "outbox", "sink", "postgres", "postgres_preflight", "postgres_stream", "kafka",
+        "kafka_send", "registry", "relay", "telemetry", "http",
     },
     "config": {"base"},
     "import": {"base", "config"},
     "cli": {
-        "base", "login", "wal", "values", "outbox", "sink", "diff", "postgres", "kafka", "kafka_inspect",
-        "kafka_send", "registry", "relay", "telemetry", "http", "run", "config", "import",
+        "base", "login", "wal", "values", "outbox", "sink", "diff", "postgres", "postgres_preflight",
+        "postgres_stream", "kafka", "kafka_inspect", "kafka_send", "registry", "relay", "telemetry", "http", "run",
+        "config", "import",
     },
     "main": {"base", "cli"},
 }
@@ -49,15 +52,15 @@ ALSO_SEES = {
 }
 
 FOREIGN = {
-    "libpq-fe.h": {"postgres", "cli"},
+    "libpq-fe.h": {"postgres", "postgres_preflight", "postgres_stream", "cli"},
     "libpq-events.h": {"postgres"},
     "librdkafka/": {"kafka", "kafka_inspect", "kafka_send", "cli"},
-    "ev.h": {"postgres", "http", "registry", "run", "cli"},
+    "ev.h": {"postgres", "postgres_stream", "http", "registry", "run", "cli"},
     "microhttpd.h": {"http/server", "cli/version"},
     "protobuf-c/": {"envelope", "cli/version"},
     "pcre2.h": {"outbox", "cli/version"},
     "jansson.h": {"cli", "kafka/statistics"},
-    "openssl/": {"postgres/copy", "login"},
+    "openssl/": {"postgres_stream/copy", "login"},
     "yaml.h": {"import"},
     "curl/": {"http_client", "cli/version"},
 }

@@ -11,7 +11,8 @@ import words
 WAY = """
 base/base64 base/buffer base/json base/span base/utf8 base/wire
 wal/*
-postgres/copy postgres/receive_batching postgres/stream postgres/parked_puts postgres/parked_store
+postgres_stream/copy postgres_stream/parked_puts postgres_stream/parked_store postgres_stream/receive_batching
+postgres_stream/stream
 outbox/dead_letter outbox/decoder outbox/drop outbox/json_headers outbox/member outbox/message outbox/message_protobuf
 outbox/origin outbox/outboxes outbox/parked_row outbox/reissue outbox/replacement outbox/route outbox/row outbox/shape*
 outbox/subjects outbox/table

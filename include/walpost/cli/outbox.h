@@ -7,7 +7,7 @@
 #include "walpost/cli/changes.h"
 #include "walpost/cli/session.h"
 #include "walpost/config/config.h"
-#include "walpost/postgres/preflight.h"
+#include "walpost/postgres_preflight/preflight.h"
 #include "walpost/wal/column_facts.h"
 #include "walpost/wal/partitions.h"
 

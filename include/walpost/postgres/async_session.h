@@ -53,8 +53,9 @@ struct wp_async_session_calls {
 
 struct wp_async_session_setup {
 	const struct wp_postgres_options *options;
-	/* wp_stream_new()'s: the same server, and nothing is asked while it is not connected. NULL: any server. */
-	struct wp_source *stream;
+	/* The same server as this stream's, and nothing is asked while it has no connection. NULL: any server. */
+	const struct wp_source *stream;
+	const PGconn *(*connection_of)(const struct wp_source *stream);
 	const char *purpose; /* "parked events", say; for the log */
 	const struct wp_async_session_calls *calls;
 	void *arg;

@@ -11,7 +11,7 @@
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/options.h"
 #include "walpost/outbox/table.h"
-#include "walpost/postgres/cleaner.h"
+#include "walpost/postgres_stream/cleaner.h"
 #include "walpost/postgres/options.h"
 
 /* A pattern has its name as wp_table_pattern_parse() gives it. */

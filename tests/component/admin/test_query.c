@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "walpost/postgres/preflight.h"
+#include "walpost/postgres_preflight/preflight.h"
 #include "walpost/postgres/query.h"
 
 struct fixture {

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "walpost/postgres/publication.h"
+#include "walpost/postgres_preflight/publication.h"
 
 static const char *const columns[] = { "id", "aggregatetype", "aggregateid", "type", "payload" };
 

@@ -14,7 +14,7 @@
 #include "support/check.h"
 #include "support/patience.h"
 #include "walpost/postgres/connection.h"
-#include "walpost/postgres/stream.h"
+#include "walpost/postgres_stream/stream.h"
 
 #define DEADLINE_S 20.
 

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "walpost/postgres/cleaner.h"
-#include "walpost/postgres/publication.h"
+#include "walpost/postgres_stream/cleaner.h"
+#include "walpost/postgres_preflight/publication.h"
 
 static struct harness harness;
 static struct wp_cleanup_store *cleaner;

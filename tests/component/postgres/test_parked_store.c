@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "walpost/postgres/parked_store.h"
-#include "walpost/postgres/publication.h"
+#include "walpost/postgres_stream/parked_store.h"
+#include "walpost/postgres_preflight/publication.h"
 
 static struct harness harness;
 static struct wp_parked_store *store;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/postgres/publication.h"
-#include "walpost/postgres/scheduler.h"
+#include "walpost/postgres_preflight/publication.h"
+#include "walpost/postgres_stream/scheduler.h"
 
 enum { EVENTS = 3000 };
 

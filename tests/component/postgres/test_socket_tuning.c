@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "support/check.h"
-#include "walpost/postgres/receive_batching.h"
+#include "walpost/postgres_stream/receive_batching.h"
 
 struct pair {
 	int ours, theirs;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "walpost/base/wire.h"
-#include "walpost/postgres/publication.h"
+#include "walpost/postgres_preflight/publication.h"
 #include "walpost/wal/slot_cure.h"
 
 static struct harness harness;

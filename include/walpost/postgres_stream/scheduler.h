@@ -1,0 +1,41 @@
+/*
+ * Moves scheduled events to their outboxes when their time has come, by walpost.move_due() (sql/schedule.sql), in a
+ * session beside the stream. The server's clock alone counts: each answer says how long until the next one, and a
+ * notification or a second that has passed lead to the next question. A relay that does not stream moves nothing; of
+ * several that do, one moves at a time, and which one does not matter.
+ *
+ * A database without that function is asked for it once a minute, without an error in its log. What fails otherwise is
+ * tried again with backoff, and logged once a minute when it lasts (`scheduling_unavailable`).
+ *
+ * Owns: its session. Borrows: loop, options and stream until free. Bounded: one statement at a time, of 500 events.
+ * Single-threaded, on the loop.
+ */
+#ifndef WALPOST_POSTGRES_STREAM_SCHEDULER_H
+#define WALPOST_POSTGRES_STREAM_SCHEDULER_H
+
+#include <ev.h>
+
+#include "walpost/postgres/options.h"
+#include "walpost/wal/scheduled.h"
+#include "walpost/wal/source.h"
+
+struct wp_scheduler_setup {
+	const struct wp_postgres_options *options;
+	struct wp_source
+		*stream; /* wp_stream_new()'s: moves on the same server. NULL: for a test */
+};
+
+enum wp_scheduling { WP_SCHEDULING_OFF, WP_SCHEDULING_ON };
+
+struct wp_scheduler;
+
+/* Off at first. NULL: no memory. */
+struct wp_scheduler *wp_scheduler_new(struct ev_loop *loop, const struct wp_scheduler_setup *setup);
+/* At once. NULL is fine. */
+void wp_scheduler_free(struct wp_scheduler *s);
+/* ON while the relay streams, said again as often as one likes; off, it has no connection. */
+void wp_scheduler_turn(struct wp_scheduler *s, enum wp_scheduling scheduling);
+/* Until the next call, which is any of the loop. */
+const struct wp_scheduled_figures *wp_scheduler_figures(const struct wp_scheduler *s);
+
+#endif
