@@ -63,12 +63,11 @@ static bool is_too_large(const struct wp_backfill *b, const struct wp_record *re
 
 	if (most == 0 || wp_record_size(record) <= most)
 		return false;
-	(void)wp_error_set(
-		reason, WP_DATA,
-		"an event of %zu bytes for topic %.*s exceeds message.max.bytes = %zu; raise "
-		"message.max.bytes in [kafka], and max.message.bytes of the topic",
-		wp_record_size(record), (int)record->topic.size, (const char *)record->topic.data,
-		most);
+	(void)wp_error_set(reason, WP_DATA,
+			   "an event of %zu bytes for topic %.*s exceeds message.max.bytes = %zu; "
+			   "raise message.max.bytes in [kafka], and max.message.bytes of the topic",
+			   wp_record_size(record), (int)record->topic.size,
+			   (const char *)record->topic.data, most);
 	return true;
 }
 
@@ -85,11 +84,10 @@ static enum wp_rc count_topic(struct wp_backfill *b, struct wp_span name, struct
 		for (i = 0; i < b->topic_count && !wp_span_is(name, b->topics[i].name);)
 			i++;
 	if (i == WP_BACKFILL_TOPICS_MAX)
-		return wp_error_set(
-			error, WP_FULL,
-			"the rows go to more than %d topics: send fewer at a time, with "
-			"--outbox or --where",
-			WP_BACKFILL_TOPICS_MAX);
+		return wp_error_set(error, WP_FULL,
+				    "the rows go to more than %d topics: send fewer at a time, "
+				    "with --outbox or --where",
+				    WP_BACKFILL_TOPICS_MAX);
 	if (i == b->topic_count) {
 		(void)snprintf(b->topics[i].name, sizeof(b->topics[i].name), "%.*s", (int)name.size,
 			       (const char *)name.data);
@@ -155,12 +153,11 @@ static enum wp_rc judge_place(struct wp_backfill *b, const struct wp_event *even
 	if (table->order.is_given_up || wp_span_is_null(event->key))
 		return WP_OK;
 	if (b->diff.reading.place.value == NULL)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"table %s: column %s, which is to give the order of its rows, is "
-			"NULL in a row of key %s; name another with --order-by, or give "
-			"the order up: --order-by " WP_ROW_ORDER_NONE,
-			table->name, table->order.column, wp_excerpt(&key, event->key));
+		return wp_error_set(error, WP_CONFIG,
+				    "table %s: column %s, which is to give the order of its rows, "
+				    "is NULL in a row of key %s; name another with --order-by, or "
+				    "give the order up: --order-by " WP_ROW_ORDER_NONE,
+				    table->name, table->order.column, wp_excerpt(&key, event->key));
 	if (follows_last(b, event) && table->order.column[0] == '\0')
 		return wp_row_order_refuse(&table->order, table->name,
 					   knows_key ? wp_excerpt(&key, event->key) : NULL, error);
@@ -184,9 +181,8 @@ static enum wp_rc count_row(void *arg, const struct wp_event *event, struct wp_r
 		return wp_error_set(
 			error, WP_DATA,
 			"an event with key %s is parked, and a later one of that key is to be "
-			"sent: "
-			"it would overtake it. Discard what is parked of it with walpost parked "
-			"skip --key; its rows are then sent in their order",
+			"sent: it would overtake it. Discard what is parked of it with walpost "
+			"parked skip --key; its rows are then sent in their order",
 			wp_excerpt(&key, event->key));
 	enum wp_rc rc = judge_place(b, event, error);
 	if (rc != WP_OK)

@@ -32,12 +32,12 @@ static enum wp_rc do_it(struct wp_session *s, const char *template, const char *
 /* -- whether one may be made ----------------------------------------------------------- */
 
 static const char state_sql[] =
-	"SELECT s.active_pid, coalesce(a.application_name, ''), coalesce(pg_catalog.host("
-	"a.client_addr), 'local'), s.slot_type, s.plugin, s.database = "
+	"SELECT s.active_pid, coalesce(a.application_name, ''), "
+	"coalesce(pg_catalog.host(a.client_addr), 'local'), s.slot_type, s.plugin, s.database = "
 	"pg_catalog.current_database(), to_jsonb(s)->>'wal_status' = 'lost' OR "
 	"to_jsonb(s)->>'invalidation_reason' IS NOT NULL, s.confirmed_flush_lsn FROM "
-	"pg_catalog.pg_replication_slots s "
-	"LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = %L";
+	"pg_catalog.pg_replication_slots s LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = "
+	"s.active_pid WHERE s.slot_name = %L";
 
 static enum wp_rc judge_state(struct wp_backfill *b, const PGresult *slot, struct wp_error *error)
 {
@@ -56,12 +56,11 @@ static enum wp_rc judge_state(struct wp_backfill *b, const PGresult *slot, struc
 				    PQgetvalue(slot, 0, 2));
 	if (strcmp(PQgetvalue(slot, 0, 3), "logical") != 0 ||
 	    strcmp(PQgetvalue(slot, 0, 4), "pgoutput") != 0 || *PQgetvalue(slot, 0, 5) != 't')
-		return wp_error_set(
-			error, WP_DATA,
-			"slot %s is not walpost's: it is a %s slot%s; set postgres.slot "
-			"to another name",
-			name, PQgetvalue(slot, 0, 3),
-			*PQgetvalue(slot, 0, 5) == 't' ? "" : " in another database");
+		return wp_error_set(error, WP_DATA,
+				    "slot %s is not walpost's: it is a %s slot%s; set "
+				    "postgres.slot to another name",
+				    name, PQgetvalue(slot, 0, 3),
+				    *PQgetvalue(slot, 0, 5) == 't' ? "" : " in another database");
 	bool is_lost = *PQgetvalue(slot, 0, 6) == 't';
 	if (b->force || b->dry_run)
 		return WP_OK;
@@ -131,12 +130,11 @@ static enum wp_rc judge_slot_checkpoint(struct wp_backfill *b, struct wp_error *
 				  PQgetvalue(row, 0, 0), PQgetvalue(row, 0, 2));
 	else if (PQntuples(row) == 1 &&
 		 strtoul(PQgetvalue(row, 0, 1), NULL, 10) > b->diff.config.relay.epoch)
-		rc = wp_error_set(
-			error, WP_CONFIG,
-			"relay.epoch is %u, but events of slot %s were sent with epoch %s: "
-			"set relay.epoch = %s, and begin again",
-			(unsigned)b->diff.config.relay.epoch, b->postgres.slot,
-			PQgetvalue(row, 0, 1), PQgetvalue(row, 0, 1));
+		rc = wp_error_set(error, WP_CONFIG,
+				  "relay.epoch is %u, but events of slot %s were sent with epoch "
+				  "%s: set relay.epoch = %s, and begin again",
+				  (unsigned)b->diff.config.relay.epoch, b->postgres.slot,
+				  PQgetvalue(row, 0, 1), PQgetvalue(row, 0, 1));
 	PQclear(row);
 	return rc;
 }
@@ -219,8 +217,8 @@ void wp_backfill_note_epoch(struct wp_backfill *b)
 		"pg_catalog.set_config('lock_timeout', '5000', true);\n"
 		"UPDATE walpost.slot_checkpoint c SET epoch = %L WHERE c.slot = %L AND "
 		"c.system_identifier = (SELECT system_identifier::text FROM "
-		"pg_catalog.pg_control_system()) AND NOT coalesce("
-		"pg_catalog.pg_current_wal_lsn() < c.confirmed_lsn, false)";
+		"pg_catalog.pg_control_system()) AND NOT coalesce(pg_catalog.pg_current_wal_lsn() "
+		"< c.confirmed_lsn, false)";
 	char epoch[16];
 	struct wp_error ignored; /* without the right to write it, a relay knows nothing either */
 
@@ -264,11 +262,10 @@ static void set_failover(struct wp_backfill *b)
 			      NULL, &error);
 	s->waiting = NULL;
 	if (rc != WP_OK)
-		wp_cli_say(
-			stderr,
-			"walpost: slot %s was created, but without the failover flag: %s; set it "
-			"with slot_failover.sql\n",
-			b->postgres.slot, error.text);
+		wp_cli_say(stderr,
+			   "walpost: slot %s was created, but without the failover flag: %s; set "
+			   "it with slot_failover.sql\n",
+			   b->postgres.slot, error.text);
 }
 
 /*

@@ -23,10 +23,9 @@ enum {
 
 /* -- the slot -------------------------------------------------------------- */
 
-static const char whether_sql[] =
-	"SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = %L), s.slot_name, "
-	"coalesce(s.plugin, s.slot_type), s.database = current_database(), "
-	"coalesce(to_jsonb(s)->>'wal_status', ''), ";
+static const char whether_sql[] = "SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = %L), "
+				  "s.slot_name, coalesce(s.plugin, s.slot_type), s.database = "
+				  "current_database(), coalesce(to_jsonb(s)->>'wal_status', ''), ";
 static const char slot_sql[] =
 	" FROM (SELECT) one LEFT JOIN pg_replication_slots s ON s.slot_name = %L";
 

@@ -146,14 +146,13 @@ static enum wp_rc name_foreign(const struct wp_survey_counts *counts, struct wp_
 			       struct wp_buffer *cure, const char *ignored)
 {
 	char text[WP_TABLE_NAME_TEXT_SIZE];
-	enum wp_rc rc = wp_buffer_printf(
-		cure,
-		"-- if one holds events, add a section [outbox.NAME] with that table, or cover it "
-		"by outbox.leaves if it was a partition or inherits from an outbox; only rows of "
-		"others "
-		"may be dropped:\n"
-		"-- set outbox.ignore = %s",
-		ignored);
+	enum wp_rc rc =
+		wp_buffer_printf(cure,
+				 "-- if one holds events, add a section [outbox.NAME] with that "
+				 "table, or cover it by outbox.leaves if it was a partition or "
+				 "inherits from an outbox; only rows of others may be dropped:\n"
+				 "-- set outbox.ignore = %s",
+				 ignored);
 
 	for (size_t i = 0; i < counts->foreign_tables && rc == WP_OK; i++) {
 		const struct wp_survey_foreign *f = &counts->foreign_by_table[i];
@@ -185,8 +184,8 @@ static void judge_foreign(struct holds *h)
 			&error, WP_CONFIG,
 			"slot %s holds %s%" PRIu64
 			" rows of tables that are neither outboxes nor listed in outbox.ignore, or "
-			"have the columns of an outbox and only a pattern there covers them "
-			"(%s), and walpost run stops at the first. Removing the tables from the "
+			"have the columns of an outbox and only a pattern there covers them (%s), "
+			"and walpost run stops at the first. Removing the tables from the "
 			"publication does not help, because the rows are already in the WAL. To "
 			"discard everything up to the last of them instead, events included: "
 			"walpost slot skip --to %s",

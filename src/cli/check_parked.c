@@ -17,21 +17,20 @@ enum { EVENTS, AGGREGATES, OLDEST };
 static void write_tables(struct wp_sql *sql, const struct wp_check *c)
 {
 	(void)c; /* the same for all */
-	wp_sql_add(
-		sql,
-		"WITH w (name, columns) AS (VALUES ('parked', '{slot,position,outbox,key,id,type,"
-		"topic,relation,row,content,reissued,settings,committed_at,parked_at,code,reason,"
-		"first_reason,attempts,last_attempt_at,next_attempt_at,alone,act}'::text[]),\n"
-		"  ('parking', '{slot,generation,owner,raised_at}')),\n"
-		"t AS (SELECT c.oid, w.name, w.columns, n.oid AS nsp FROM w, pg_class c, "
-		"pg_namespace n WHERE n.nspname = 'walpost' AND c.relnamespace = n.oid\n"
-		"  AND c.relname = w.name AND c.relkind IN ('r', 'p')),\n"
-		"may AS (SELECT name, bool_and(has_schema_privilege(current_user, nsp, 'USAGE') "
-		"AND "
-		"has_table_privilege(current_user, oid, p)) AS do_all,\n"
-		"  bool_and(has_schema_privilege(current_user, nsp, 'USAGE') AND "
-		"has_table_privilege(current_user, oid, 'SELECT')) AS read\n"
-		"  FROM t, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) p GROUP BY name)\n");
+	wp_sql_add(sql,
+		   "WITH w (name, columns) AS (VALUES ('parked', "
+		   "'{slot,position,outbox,key,id,type,topic,relation,row,content,reissued,"
+		   "settings,committed_at,parked_at,code,reason,first_reason,attempts,last_attempt_"
+		   "at,next_attempt_at,alone,act}'::text[]),\n"
+		   "  ('parking', '{slot,generation,owner,raised_at}')),\n"
+		   "t AS (SELECT c.oid, w.name, w.columns, n.oid AS nsp FROM w, pg_class c, "
+		   "pg_namespace n WHERE n.nspname = 'walpost' AND c.relnamespace = n.oid\n"
+		   "  AND c.relname = w.name AND c.relkind IN ('r', 'p')),\n"
+		   "may AS (SELECT name, bool_and(has_schema_privilege(current_user, nsp, 'USAGE') "
+		   "AND has_table_privilege(current_user, oid, p)) AS do_all,\n"
+		   "  bool_and(has_schema_privilege(current_user, nsp, 'USAGE') AND "
+		   "has_table_privilege(current_user, oid, 'SELECT')) AS read\n"
+		   "  FROM t, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) p GROUP BY name)\n");
 	wp_sql_add(sql,
 		   "SELECT (SELECT string_agg('walpost.' || name, ' and ' ORDER BY name) FROM w "
 		   "WHERE name NOT IN (SELECT name FROM t)),\n"
@@ -65,11 +64,10 @@ static bool judge_tables(struct wp_check *c, struct wp_session *session, const P
 {
 	struct wp_error what;
 	if (!PQgetisnull(row, 0, MISSING)) {
-		(void)wp_error_set(
-			&what, WP_CONFIG,
-			"table %s is missing: with relay.poison = park, walpost run waits "
-			"for it before it streams",
-			PQgetvalue(row, 0, MISSING));
+		(void)wp_error_set(&what, WP_CONFIG,
+				   "table %s is missing: with relay.poison = park, walpost run "
+				   "waits for it before it streams",
+				   PQgetvalue(row, 0, MISSING));
 		add(c, WP_FINDING_FAIL, &what, "-- run walpost init, or sql/parked.sql");
 		return false;
 	}
@@ -86,9 +84,8 @@ static bool judge_tables(struct wp_check *c, struct wp_session *session, const P
 	if (*PQgetvalue(row, 0, MAY) != 't') {
 		(void)wp_error_set(
 			&what, WP_CONFIG,
-			"role %s may not read and write walpost.parked and "
-			"walpost.parking: with relay.poison = park, walpost run waits for "
-			"that before it streams",
+			"role %s may not read and write walpost.parked and walpost.parking: with "
+			"relay.poison = park, walpost run waits for that before it streams",
 			PQgetvalue(row, 0, ROLE));
 		wp_check_add_grants(c, session, WP_FINDING_FAIL, "parked", &what, WP_GRANTS_PARKED,
 				    PQgetvalue(row, 0, ROLE));
@@ -126,13 +123,12 @@ static void judge_left(struct wp_check *c, const PGresult *row)
 	struct wp_error what;
 	if (!row || !strcmp(PQgetvalue(row, 0, EVENTS), "0"))
 		return;
-	(void)wp_error_set(
-		&what, WP_CONFIG,
-		"%s events of %s aggregates are parked for slot %s, the oldest since %s, "
-		"and relay.poison is not park: no relay sends them, and later events of "
-		"these aggregates are sent before them",
-		PQgetvalue(row, 0, EVENTS), PQgetvalue(row, 0, AGGREGATES), c->config.postgres.slot,
-		PQgetvalue(row, 0, OLDEST));
+	(void)wp_error_set(&what, WP_CONFIG,
+			   "%s events of %s aggregates are parked for slot %s, the oldest since "
+			   "%s, and relay.poison is not park: no relay sends them, and later "
+			   "events of these aggregates are sent before them",
+			   PQgetvalue(row, 0, EVENTS), PQgetvalue(row, 0, AGGREGATES),
+			   c->config.postgres.slot, PQgetvalue(row, 0, OLDEST));
 	add(c, WP_FINDING_WARN, &what, "-- set relay.poison = park");
 }
 

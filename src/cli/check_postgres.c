@@ -115,8 +115,7 @@ static void write_slot_checkpoint_question(struct wp_sql *sql, const struct wp_c
 {
 	wp_sql_add(
 		sql,
-		"SELECT w.stopped AND NOT s.active AND s.confirmed_flush_lsn > "
-		"w.confirmed_lsn,\n"
+		"SELECT w.stopped AND NOT s.active AND s.confirmed_flush_lsn > w.confirmed_lsn,\n"
 		"  NOT s.active AND " WP_SLOT_CHECKPOINT_IS_COMPARABLE
 		" AND t.total_txns < w.slot_transactions,\n"
 		"  s.confirmed_flush_lsn, w.confirmed_lsn, w.confirmed_at, w.epoch, w.topics,\n"

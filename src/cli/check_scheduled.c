@@ -24,8 +24,7 @@ static void write_rights(struct wp_sql *sql, const struct wp_check *c)
 		"'EXECUTE') AND has_function_privilege(s.oid, 'EXECUTE'), false), current_user\n"
 		"FROM (VALUES (1)) one LEFT JOIN pg_namespace n ON n.nspname = 'walpost'\n"
 		"LEFT JOIN pg_proc p ON p.pronamespace = n.oid AND p.proname = 'move_due'\n"
-		"LEFT JOIN pg_proc s ON s.pronamespace = n.oid AND s.proname = "
-		"'scheduled_state'\n"
+		"LEFT JOIN pg_proc s ON s.pronamespace = n.oid AND s.proname = 'scheduled_state'\n"
 		"LEFT JOIN pg_class t ON t.relnamespace = n.oid AND t.relname = 'scheduled'");
 }
 
@@ -75,9 +74,8 @@ static void add_outbox(struct wp_check *c, const PGresult *r)
 	else
 		(void)wp_error_set(
 			&what, WP_OK,
-			"events for table %s cannot be scheduled: its triggers would run "
-			"as %s, the owner of walpost.move_due(), of which its owner %s is "
-			"not a member",
+			"events for table %s cannot be scheduled: its triggers would run as %s, "
+			"the owner of walpost.move_due(), of which its owner %s is not a member",
 			PQgetvalue(r, 0, 0), PQgetvalue(r, 0, 2), PQgetvalue(r, 0, 1));
 	add(c, WP_FINDING_OK, &what, "");
 }
@@ -104,16 +102,14 @@ static void judge_state(struct wp_check *c, struct wp_session *session)
 	bool is_late = strcmp(PQgetvalue(r, 0, OVERDUE), "0") != 0;
 	bool has_failed = strcmp(PQgetvalue(r, 0, FAILED), "0") != 0;
 	if (is_late)
-		(void)wp_error_set(
-			&what, WP_CONFIG,
-			"%s scheduled events or more are overdue, the oldest for %s s: no "
-			"relay moves them",
-			PQgetvalue(r, 0, OVERDUE), PQgetvalue(r, 0, LATE_S));
+		(void)wp_error_set(&what, WP_CONFIG,
+				   "%s scheduled events or more are overdue, the oldest for %s s: "
+				   "no relay moves them",
+				   PQgetvalue(r, 0, OVERDUE), PQgetvalue(r, 0, LATE_S));
 	else if (has_failed)
 		(void)wp_error_set(
 			&what, WP_CONFIG,
-			"%s scheduled events are set aside, the oldest was due %s s ago: "
-			"%.500s",
+			"%s scheduled events are set aside, the oldest was due %s s ago: %.500s",
 			PQgetvalue(r, 0, FAILED), PQgetvalue(r, 0, LATE_S),
 			PQgetvalue(r, 0, REASON));
 	else
@@ -137,20 +133,18 @@ void wp_check_scheduled(struct wp_check *c, struct wp_session *session)
 	bool is_there = *PQgetvalue(rights, 0, FUNCTION) == 't';
 	bool may = *PQgetvalue(rights, 0, MAY) == 't';
 	if (is_there && *PQgetvalue(rights, 0, WHOLE) != 't') {
-		(void)wp_error_set(
-			&what, WP_CONFIG,
-			"walpost.scheduled and walpost.move_due() have different owners: "
-			"row-level security hides the events");
+		(void)wp_error_set(&what, WP_CONFIG,
+				   "walpost.scheduled and walpost.move_due() have different "
+				   "owners: row-level security hides the events");
 		add(c, WP_FINDING_WARN, &what, "-- let one role own both");
 	} else if (is_there && may) {
 		judge_state(c, session);
 		judge_outboxes(c, session);
 	} else if (is_there && c->config.relay.schedule) {
-		(void)wp_error_set(
-			&what, WP_CONFIG,
-			"role %s may not execute walpost.move_due(): this relay sends no "
-			"scheduled events",
-			PQgetvalue(rights, 0, ROLE));
+		(void)wp_error_set(&what, WP_CONFIG,
+				   "role %s may not execute walpost.move_due(): this relay sends "
+				   "no scheduled events",
+				   PQgetvalue(rights, 0, ROLE));
 		wp_check_add_grants(c, session, WP_FINDING_WARN, "scheduled", &what,
 				    WP_GRANTS_SCHEDULE, PQgetvalue(rights, 0, ROLE));
 	}

@@ -69,12 +69,9 @@ static enum wp_rc ask_state(struct cleanup *c, const struct wp_cleanup_table *t,
 	wp_sql_add(&s.sql, "LEFT JOIN walpost.cleanup_floor f ON (f.slot, f.outbox, f.leaf) = ");
 	wp_sql_add(&s.sql, "(%L, format('%%I.%%I', %L, %L)::regclass, f.outbox)\n", slot, t->schema,
 		   t->name);
-	wp_sql_add(
-		&s.sql,
-		"LEFT JOIN LATERAL (SELECT k.reason FROM walpost.cleanup_floor k WHERE k.slot = "
-		"f.slot "
-		"AND k.outbox = f.outbox AND k.floor = h.highest ORDER BY k.leaf = k.outbox DESC "
-		"LIMIT 1) n ON true");
+	wp_sql_add(&s.sql, "LEFT JOIN LATERAL (SELECT k.reason FROM walpost.cleanup_floor k WHERE "
+			   "k.slot = f.slot AND k.outbox = f.outbox AND k.floor = h.highest ORDER "
+			   "BY k.leaf = k.outbox DESC LIMIT 1) n ON true");
 	return wp_statement_ask(&s, ret, error);
 }
 
@@ -202,8 +199,8 @@ static enum wp_rc compare(struct cleanup *c, const struct wp_cleanup_table *t, c
 	if (rc == WP_OK && (d->is_full || (d->table_count > 0 && d->tables[0].is_limited)))
 		rc = wp_error_set(
 			error, WP_CONFIG,
-			"outbox %s has more rows that are not known to be in Kafka than can "
-			"be compared at once (%d): delete those that you know to be delivered",
+			"outbox %s has more rows that are not known to be in Kafka than can be "
+			"compared at once (%d): delete those that you know to be delivered",
 			t->outbox, WP_DIFF_LIMIT_MAX);
 	if (rc == WP_OK) {
 		const struct wp_matching_counts *counts = wp_matching_finish(d->matching);

@@ -243,11 +243,10 @@ static enum wp_rc set_route(struct row *r)
 				    o->route_by);
 	struct wp_span route = wp_letter_route(r->outbox->outbox, topic);
 	if (wp_span_is_null(route))
-		return wp_error_set(
-			r->error, WP_DATA,
-			"the value of column \"%s\" (outbox.route.by) cannot be derived "
-			"from topic %s: outbox.topic.replacement = %.200s",
-			o->route_by, topic, o->topic_replacement);
+		return wp_error_set(r->error, WP_DATA,
+				    "the value of column \"%s\" (outbox.route.by) cannot be "
+				    "derived from topic %s: outbox.topic.replacement = %.200s",
+				    o->route_by, topic, o->topic_replacement);
 	(void)snprintf(r->route, sizeof(r->route), "%.*s", (int)route.size,
 		       (const char *)route.data);
 	return set_cell(r, o->route_by, wp_span_of(r->route));

@@ -27,12 +27,11 @@ static enum wp_rc ask(struct wp_letters_retry *r, PGresult **ret, struct wp_erro
 /* -- whose event it was -------------------------------------------------------------- */
 
 static const char columns_sql[] =
-	"SELECT a.attname, a.attnotnull, a.atttypid = 'bytea'::regtype, "
-	"a.atttypid IN ('text'::regtype, 'varchar'::regtype, 'uuid'::regtype, 'int2'::regtype, "
-	"'int4'::regtype, 'int8'::regtype, 'json'::regtype, 'jsonb'::regtype) "
-	"OR (SELECT t.typtype = 'e' FROM pg_catalog.pg_type t WHERE t.oid = a.atttypid) "
-	"FROM pg_catalog.pg_attribute a WHERE a.attrelid = %L::regclass AND a.attnum > 0 "
-	"AND NOT a.attisdropped ORDER BY a.attnum";
+	"SELECT a.attname, a.attnotnull, a.atttypid = 'bytea'::regtype, a.atttypid IN "
+	"('text'::regtype, 'varchar'::regtype, 'uuid'::regtype, 'int2'::regtype, 'int4'::regtype, "
+	"'int8'::regtype, 'json'::regtype, 'jsonb'::regtype) OR (SELECT t.typtype = 'e' FROM "
+	"pg_catalog.pg_type t WHERE t.oid = a.atttypid) FROM pg_catalog.pg_attribute a WHERE "
+	"a.attrelid = %L::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
 
 static enum wp_rc know_name(struct wp_letter_outbox *known, const char *name,
 			    struct wp_error *error)
@@ -75,10 +74,9 @@ static enum wp_rc find_columns(struct wp_letters_retry *r, const struct wp_outbo
 
 /* A table, and those above it that it is a partition of, the nearest first. */
 static const char above_sql[] =
-	"WITH RECURSIVE up (oid, depth) AS (SELECT pg_catalog.to_regclass(%L)::oid, 0 "
-	"UNION ALL SELECT i.inhparent, up.depth + 1 FROM up "
-	"JOIN pg_catalog.pg_inherits i ON i.inhrelid = up.oid) "
-	"SELECT n.nspname, c.relname FROM up JOIN pg_catalog.pg_class c ON c.oid = up.oid "
+	"WITH RECURSIVE up (oid, depth) AS (SELECT pg_catalog.to_regclass(%L)::oid, 0 UNION ALL "
+	"SELECT i.inhparent, up.depth + 1 FROM up JOIN pg_catalog.pg_inherits i ON i.inhrelid = "
+	"up.oid) SELECT n.nspname, c.relname FROM up JOIN pg_catalog.pg_class c ON c.oid = up.oid "
 	"JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY up.depth";
 
 static enum wp_rc find_above(struct wp_letters_retry *r, const char *table,
@@ -130,11 +128,10 @@ static enum wp_rc find_outbox(struct wp_letters_retry *r, const struct wp_found_
 	if (rc != WP_OK || *ret != NULL)
 		return rc;
 	if (strstr(letter->table, " -> ") != NULL)
-		return wp_error_set(
-			error, WP_DATA,
-			"it is of a replay to another topic (%s): replay its row again, "
-			"with walpost replay --id and --to-topic",
-			letter->table);
+		return wp_error_set(error, WP_DATA,
+				    "it is of a replay to another topic (%s): replay its row "
+				    "again, with walpost replay --id and --to-topic",
+				    letter->table);
 	return wp_error_set(error, WP_DATA,
 			    "%s%s is not of an outbox of this configuration: retry it with the "
 			    "configuration of its relay",
@@ -228,12 +225,11 @@ static enum wp_rc look_in(struct wp_letters_retry *r, const struct wp_letter_out
 	else if (count == 1 && knows_key(outbox, letter) &&
 		 !wp_span_is(wp_letter_key(outbox, wp_span_of(letter->key)),
 			     PQgetvalue(rows, 0, 0)))
-		rc = wp_error_set(
-			error, WP_DATA,
-			"the row of table %s with this id has key \"%s\", and the letter \"%s\": "
-			"it is another event, or was changed",
-			table, wp_excerpt(&one, wp_span_of(PQgetvalue(rows, 0, 0))),
-			wp_excerpt(&other, wp_span_of(letter->key)));
+		rc = wp_error_set(error, WP_DATA,
+				  "the row of table %s with this id has key \"%s\", and the letter "
+				  "\"%s\": it is another event, or was changed",
+				  table, wp_excerpt(&one, wp_span_of(PQgetvalue(rows, 0, 0))),
+				  wp_excerpt(&other, wp_span_of(letter->key)));
 	PQclear(rows);
 	return rc;
 }
@@ -355,10 +351,10 @@ static enum wp_rc mark(struct wp_letters_retry *r, const struct wp_letter_outbox
 		       const struct wp_found_letter *letter, int *ret_rows, struct wp_error *error)
 {
 	static const char again[] =
-		"DO UPDATE SET times = r.times + 1, at = pg_catalog.clock_timestamp(), "
-		"by_role = session_user, by_client = coalesce(pg_catalog.host("
-		"pg_catalog.inet_client_addr()), 'local'), partition = excluded.partition, "
-		"\"offset\" = excluded.\"offset\"";
+		"DO UPDATE SET times = r.times + 1, at = pg_catalog.clock_timestamp(), by_role = "
+		"session_user, by_client = "
+		"coalesce(pg_catalog.host(pg_catalog.inet_client_addr()), 'local'), partition = "
+		"excluded.partition, \"offset\" = excluded.\"offset\"";
 	struct wp_buffer text;
 	struct wp_sql sql;
 	char partition[16], offset[24];

@@ -27,8 +27,8 @@ enum wp_rc wp_retry_check_slot(struct wp_letters_retry *r, struct wp_error *erro
 		return wp_error_set(
 			error, WP_IO,
 			"slot %s may hold changes from before publication " WP_REISSUE_PUBLICATION
-			" was created: whether the events are sent can only be told by "
-			"waiting for them, without --no-wait",
+			" was created: whether the events are sent can only be told by waiting for "
+			"them, without --no-wait",
 			wp_retry_slot(r));
 	rc = wp_reissue_slot_await_caught_up(&r->slot, error);
 	if (rc == WP_OK && r->slot.is_young)
@@ -40,12 +40,11 @@ enum wp_rc wp_retry_check_slot(struct wp_letters_retry *r, struct wp_error *erro
 
 static enum wp_rc say_late(const struct wp_letters_retry *r, struct wp_error *error)
 {
-	return wp_error_set(
-		error, WP_IO,
-		"slot %s has confirmed %s within --timeout, and not yet %s, the end of the events "
-		"that were sent again: they are delivered later; `walpost status` shows what "
-		"holds the relay up",
-		wp_retry_slot(r), r->slot.confirmed, r->lsn);
+	return wp_error_set(error, WP_IO,
+			    "slot %s has confirmed %s within --timeout, and not yet %s, the end of "
+			    "the events that were sent again: they are delivered later; `walpost "
+			    "status` shows what holds the relay up",
+			    wp_retry_slot(r), r->slot.confirmed, r->lsn);
 }
 
 static enum wp_rc say_uncertain(const struct wp_letters_retry *r, struct wp_error *error)

@@ -67,8 +67,7 @@ void wp_lock_wait_say(const PGresult *answer, struct wp_error *ret)
 		(void)snprintf(more, sizeof(more), " and %ld others", others);
 	(void)wp_error_set(
 		ret, WP_IO,
-		"%s is locked by process %s (%s)%s, for longer than %d s: try again when "
-		"that transaction has ended, or end it with SELECT "
-		"pg_terminate_backend(%s)",
+		"%s is locked by process %s (%s)%s, for longer than %d s: try again when that "
+		"transaction has ended, or end it with SELECT pg_terminate_backend(%s)",
 		locked, pid, *is != '\0' ? is : "of another role", more, WP_LOCK_WAIT_S, pid);
 }

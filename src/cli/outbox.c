@@ -300,10 +300,9 @@ enum wp_rc wp_cli_offer(const struct wp_cli_catalog *c, wp_changes_take take, vo
 		if (asked_ms != 0 && now_ms - asked_ms >= c->patience_ms)
 			return wp_error_set(
 				error, WP_IO,
-				"cannot determine whether a table is a partition of an "
-				"outbox: the transaction that wrote to it was committed but "
-				"still waits for a synchronous standby; try again when that "
-				"is connected");
+				"cannot determine whether a table is a partition of an outbox: the "
+				"transaction that wrote to it was committed but still waits for a "
+				"synchronous standby; try again when that is connected");
 		if (asked_ms != 0)
 			wp_console_wait(c->session->console, ASK_EVERY_S);
 		if (c->session->console->interrupted)

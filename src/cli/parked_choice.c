@@ -38,10 +38,10 @@ static const char tables_sql[] =
 	"SELECT pg_catalog.quote_ident(current_user), current_database(), pg_is_in_recovery(), "
 	"p.oid IS NOT NULL AND a.oid IS NOT NULL, has_schema_privilege(n.oid, 'USAGE'), "
 	"has_table_privilege(p.oid, 'SELECT'), has_any_column_privilege(p.oid, 'UPDATE'), "
-	"has_table_privilege(a.oid, 'SELECT'), has_table_privilege(a.oid, 'INSERT') "
-	"FROM (SELECT) one LEFT JOIN pg_namespace n ON n.nspname = 'walpost' "
-	"LEFT JOIN pg_class p ON p.relnamespace = n.oid AND p.relname = 'parked' "
-	"LEFT JOIN pg_class a ON a.relnamespace = n.oid AND a.relname = 'parked_acts'";
+	"has_table_privilege(a.oid, 'SELECT'), has_table_privilege(a.oid, 'INSERT') FROM (SELECT) "
+	"one LEFT JOIN pg_namespace n ON n.nspname = 'walpost' LEFT JOIN pg_class p ON "
+	"p.relnamespace = n.oid AND p.relname = 'parked' LEFT JOIN pg_class a ON a.relnamespace = "
+	"n.oid AND a.relname = 'parked_acts'";
 
 enum column { ROLE, DATABASE, STANDBY, TABLES, USAGE, SELECT, UPDATE, ACTS_SELECT, ACTS_INSERT };
 
@@ -173,9 +173,8 @@ void wp_cli_parked_seen_sql(struct wp_sql *sql, const struct wp_cli_parked *p)
 	if (f->position != NULL)
 		add_position(sql, p);
 	wp_sql_add(sql, " WINDOW whole AS (PARTITION BY outbox COLLATE \"C\", key COLLATE \"C\", "
-			"CASE WHEN key IS NULL THEN \"position\" END), "
-			"in_order AS (whole ORDER BY act IS NOT DISTINCT FROM 'skip', "
-			"\"position\")) ");
+			"CASE WHEN key IS NULL THEN \"position\" END), in_order AS (whole ORDER BY "
+			"act IS NOT DISTINCT FROM 'skip', \"position\")) ");
 }
 
 void wp_cli_parked_chosen_sql(struct wp_sql *sql, const struct wp_cli_parked *p)

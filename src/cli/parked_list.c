@@ -116,10 +116,9 @@ void wp_cli_parked_time_sql(struct wp_sql *sql, const char *column, const char *
 
 /* What has no time yet is due; NULL: never by itself. */
 static const char next_sql[] =
-	", CASE WHEN coalesce(next_attempt_at, '-infinity') = '-infinity' THEN 0 "
-	"WHEN isfinite(next_attempt_at) "
-	"THEN greatest(0, round(extract(epoch FROM next_attempt_at - clock_timestamp()))) "
-	"END::bigint AS next_attempt_in_s, act";
+	", CASE WHEN coalesce(next_attempt_at, '-infinity') = '-infinity' THEN 0 WHEN "
+	"isfinite(next_attempt_at) THEN greatest(0, round(extract(epoch FROM next_attempt_at - "
+	"clock_timestamp()))) END::bigint AS next_attempt_in_s, act";
 
 enum wp_rc wp_cli_parked_ask_aggregates(struct wp_cli_parked *p, PGresult **ret,
 					struct wp_error *error)
@@ -136,8 +135,8 @@ enum wp_rc wp_cli_parked_ask_aggregates(struct wp_cli_parked *p, PGresult **ret,
 	wp_cli_parked_time_sql(sql, "next_attempt_at", "next_attempt_at");
 	wp_sql_add(sql, next_sql);
 	wp_cli_parked_time_sql(sql, "since", "parked_at");
-	wp_sql_add(sql, ", greatest(0, round(extract(epoch FROM clock_timestamp() - since)))"
-			"::bigint AS parked_for_s FROM seen WHERE is_first");
+	wp_sql_add(sql, ", greatest(0, round(extract(epoch FROM clock_timestamp() - "
+			"since)))::bigint AS parked_for_s FROM seen WHERE is_first");
 	if (p->filter.code != NULL)
 		wp_sql_add(sql, " AND code = %L", p->filter.code);
 	wp_sql_add(sql, " ORDER BY \"position\" LIMIT %s", limit);

@@ -105,12 +105,11 @@ static enum wp_rc look(struct wait *w, struct wp_error *error)
 
 	wp_statement_begin(&statement, &w->p->session);
 	write_rest(&statement.sql, w);
-	wp_sql_add(
-		&statement.sql,
-		"SELECT coalesce(sum(events), 0), count(*), count(*) FILTER (WHERE act = 'retry'), "
-		"count(*) FILTER (WHERE failed), coalesce((SELECT active "
-		"FROM pg_replication_slots WHERE slot_name = %L), false) FROM rest",
-		w->p->postgres.slot);
+	wp_sql_add(&statement.sql,
+		   "SELECT coalesce(sum(events), 0), count(*), count(*) FILTER (WHERE act = "
+		   "'retry'), count(*) FILTER (WHERE failed), coalesce((SELECT active FROM "
+		   "pg_replication_slots WHERE slot_name = %L), false) FROM rest",
+		   w->p->postgres.slot);
 	enum wp_rc rc = wp_statement_ask(&statement, &r, error);
 	if (rc != WP_OK)
 		return rc;

@@ -26,14 +26,13 @@ enum slot_column {
 
 static const char facts_sql[] =
 	"WITH ours AS (SELECT c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
-	"ON n.oid = c.relnamespace WHERE n.nspname = 'walpost') "
-	"SELECT pg_catalog.pg_is_in_recovery(), "
-	"EXISTS (SELECT FROM ours WHERE relname = 'reissue'), "
+	"ON n.oid = c.relnamespace WHERE n.nspname = 'walpost') SELECT "
+	"pg_catalog.pg_is_in_recovery(), EXISTS (SELECT FROM ours WHERE relname = 'reissue'), "
 	"EXISTS (SELECT FROM pg_catalog.pg_publication WHERE pubname = '" WP_REISSUE_PUBLICATION
-	"'), EXISTS (SELECT FROM ours WHERE relname = %L), "
-	"pg_catalog.current_database(), mine.slot_name IS NOT NULL, mine.active_pid, "
-	"a.backend_start, CASE WHEN a.query IS NULL OR a.query LIKE '<%%' THEN '?' "
-	"WHEN a.query LIKE '%%\"" WP_REISSUE_PUBLICATION "\"%%' THEN 't' ELSE 'f' END, ";
+	"'), EXISTS (SELECT FROM ours WHERE relname = %L), pg_catalog.current_database(), "
+	"mine.slot_name IS NOT NULL, mine.active_pid, a.backend_start, CASE WHEN a.query IS NULL "
+	"OR a.query LIKE '<%%' THEN '?' WHEN a.query LIKE '%%\"" WP_REISSUE_PUBLICATION
+	"\"%%' THEN 't' ELSE 'f' END, ";
 
 /* Else who begins to read the slot may have to read it without, up to where the log ends then. */
 static const char young_sql[] =
@@ -42,10 +41,9 @@ static const char young_sql[] =
 
 /* %L twice: the LSN that is waited for, the slot. */
 static const char from_sql[] =
-	"mine.confirmed_flush_lsn, mine.confirmed_flush_lsn >= asked.lsn::pg_lsn "
-	"FROM (SELECT %L::text) asked (lsn) "
-	"LEFT JOIN pg_catalog.pg_replication_slots mine ON mine.slot_name = %L "
-	"LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = mine.active_pid";
+	"mine.confirmed_flush_lsn, mine.confirmed_flush_lsn >= asked.lsn::pg_lsn FROM (SELECT "
+	"%L::text) asked (lsn) LEFT JOIN pg_catalog.pg_replication_slots mine ON mine.slot_name = "
+	"%L LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = mine.active_pid";
 
 static bool is_true(const PGresult *answer, enum slot_column column)
 {
@@ -141,13 +139,12 @@ static enum wp_rc say_unsafe(const struct wp_reissue_slot *s, struct wp_error *e
 			"logged reissue_found",
 			s->process, s->slot);
 	if (s->reads == WP_READS_NOBODY)
-		return wp_error_set(
-			error, WP_IO,
-			"no relay reads slot %s, which may hold changes from before "
-			"publication " WP_REISSUE_PUBLICATION
-			" was created: a relay that begins there may pass the events over. Start "
-			"the relay first",
-			s->slot);
+		return wp_error_set(error, WP_IO,
+				    "no relay reads slot %s, which may hold changes from before "
+				    "publication " WP_REISSUE_PUBLICATION
+				    " was created: a relay that begins there may pass the events "
+				    "over. Start the relay first",
+				    s->slot);
 	return wp_error_set(
 		error, WP_IO,
 		"cannot determine whether process %s, which reads slot %s, reads "

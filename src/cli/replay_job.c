@@ -139,21 +139,18 @@ static char *column_of(const char *quoted)
  * smallest unique index over columns that are NOT NULL.
  */
 static const char keys_sql[] =
-	"WITH t AS (SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
-	"ON n.oid = c.relnamespace WHERE n.nspname = %L AND c.relname = %L), "
-	"k AS (SELECT i.indexrelid, i.indkey FROM pg_catalog.pg_index i, t WHERE i.indrelid = "
-	"t.oid "
-	"AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL "
-	"AND i.indexprs IS NULL AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a "
-	"WHERE a.attrelid = t.oid AND a.attnum = ANY (i.indkey::int2[]) AND NOT a.attnotnull) "
-	"ORDER BY i.indisprimary DESC, i.indnkeyatts, i.indexrelid LIMIT 1) "
-	"SELECT 'time', pg_catalog.quote_ident(a.attname), a.attnotnull, 0 "
-	"FROM pg_catalog.pg_attribute a, t WHERE a.attrelid = t.oid AND a.attname = %L "
-	"AND a.attnum > 0 AND NOT a.attisdropped "
-	"UNION ALL SELECT 'key', pg_catalog.quote_ident(a.attname), true, u.at "
-	"FROM k, unnest(k.indkey::int2[]) WITH ORDINALITY u (attnum, at), "
-	"pg_catalog.pg_attribute a, t WHERE a.attrelid = t.oid AND a.attnum = u.attnum "
-	"ORDER BY 4";
+	"WITH t AS (SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON "
+	"n.oid = c.relnamespace WHERE n.nspname = %L AND c.relname = %L), k AS (SELECT "
+	"i.indexrelid, i.indkey FROM pg_catalog.pg_index i, t WHERE i.indrelid = t.oid AND "
+	"i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS "
+	"NULL AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.oid AND "
+	"a.attnum = ANY (i.indkey::int2[]) AND NOT a.attnotnull) ORDER BY i.indisprimary DESC, "
+	"i.indnkeyatts, i.indexrelid LIMIT 1) SELECT 'time', pg_catalog.quote_ident(a.attname), "
+	"a.attnotnull, 0 FROM pg_catalog.pg_attribute a, t WHERE a.attrelid = t.oid AND a.attname "
+	"= %L AND a.attnum > 0 AND NOT a.attisdropped UNION ALL SELECT 'key', "
+	"pg_catalog.quote_ident(a.attname), true, u.at FROM k, unnest(k.indkey::int2[]) WITH "
+	"ORDINALITY u (attnum, at), pg_catalog.pg_attribute a, t WHERE a.attrelid = t.oid AND "
+	"a.attnum = u.attnum ORDER BY 4";
 
 /* Those of the table, behind what orders. */
 static enum wp_rc add_keys(struct wp_replay *r, const PGresult *found, bool has_column,
@@ -487,9 +484,8 @@ static enum wp_rc say_rights(const struct wp_replay *r, enum wp_rc rc, struct wp
 	struct wp_error inner = *error;
 	return wp_error_set(
 		error, WP_CONFIG,
-		"%s; GRANT SELECT, INSERT, UPDATE ON walpost.replay and SELECT, "
-		"INSERT, DELETE ON walpost.reissue TO the role, as sql/grants.sql does, "
-		"and SELECT on the outbox",
+		"%s; GRANT SELECT, INSERT, UPDATE ON walpost.replay and SELECT, INSERT, DELETE ON "
+		"walpost.reissue TO the role, as sql/grants.sql does, and SELECT on the outbox",
 		inner.text);
 }
 

@@ -11,18 +11,17 @@ static enum wp_rc check_function(struct wp_replay *r, struct wp_error *error)
 	PGresult *found;
 	enum wp_rc rc = wp_session_query(
 		&r->session,
-		"SELECT EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n "
-		"ON n.oid = p.pronamespace WHERE n.nspname = 'walpost' AND p.proname = 'reissue' "
-		"AND 'topic' = ANY (p.proargnames))",
+		"SELECT EXISTS (SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON "
+		"n.oid = p.pronamespace WHERE n.nspname = 'walpost' AND p.proname = 'reissue' AND "
+		"'topic' = ANY (p.proargnames))",
 		&found, error);
 
 	if (rc != WP_OK)
 		return rc;
 	if (*PQgetvalue(found, 0, 0) != 't')
-		rc = wp_error_set(
-			error, WP_CONFIG,
-			"--to-topic: function walpost.reissue() is older than this option: "
-			"replace it with walpost init, or run sql/reissue.sql");
+		rc = wp_error_set(error, WP_CONFIG,
+				  "--to-topic: function walpost.reissue() is older than this "
+				  "option: replace it with walpost init, or run sql/reissue.sql");
 	PQclear(found);
 	return rc;
 }

@@ -16,17 +16,15 @@ enum answer { NAME, COUNTS_UP, IS_CANDIDATE, IS_ORDERED, IS_NOT_NULL, IS_INSERT_
  */
 static const char columns_sql[] =
 	"SELECT a.attname, (a.attidentity <> '' OR pg_catalog.pg_get_serial_sequence(%L, "
-	"a.attname) "
-	"IS NOT NULL) AND EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = a.attrelid "
-	"AND i.indisprimary AND i.indkey[0] = a.attnum), "
-	"a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'timestamp'::regtype, "
-	"'timestamptz'::regtype), "
-	"t.typcategory IN ('N', 'D', 'S') OR a.atttypid = 'uuid'::regtype, a.attnotnull, "
-	"a.atttypid = 'timestamptz'::regtype AND EXISTS (SELECT FROM pg_catalog.pg_attrdef d WHERE "
-	"d.adrelid = a.attrelid AND d.adnum = a.attnum "
-	"AND pg_catalog.pg_get_expr(d.adbin, d.adrelid) = 'clock_timestamp()') "
-	"FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid "
-	"WHERE a.attrelid = %L::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
+	"a.attname) IS NOT NULL) AND EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = "
+	"a.attrelid AND i.indisprimary AND i.indkey[0] = a.attnum), a.atttypid IN "
+	"('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'timestamp'::regtype, "
+	"'timestamptz'::regtype), t.typcategory IN ('N', 'D', 'S') OR a.atttypid = "
+	"'uuid'::regtype, a.attnotnull, a.atttypid = 'timestamptz'::regtype AND EXISTS (SELECT "
+	"FROM pg_catalog.pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND "
+	"pg_catalog.pg_get_expr(d.adbin, d.adrelid) = 'clock_timestamp()') FROM "
+	"pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid WHERE "
+	"a.attrelid = %L::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
 
 static bool is_true(const PGresult *columns, int row, enum answer which)
 {

@@ -265,8 +265,7 @@ static void forget_parked(struct slot *s, const PGresult *used)
 	if (rc != WP_OK) {
 		fprintf(stderr,
 			"walpost: rows of slot %s in walpost.parking and walpost.parked were not "
-			"deleted: %s; "
-			"delete them, or a new slot of this name has them\n",
+			"deleted: %s; delete them, or a new slot of this name has them\n",
 			s->postgres.slot, error.text);
 		return;
 	}
@@ -320,14 +319,12 @@ static int drop(struct slot *s)
 
 static const char all_slots[] =
 	"SELECT slot_name, coalesce(plugin, slot_type) AS plugin, coalesce(database, '') AS "
-	"database, "
-	"coalesce(active_pid::text, '') AS active_pid, coalesce(confirmed_flush_lsn::text, '') AS "
-	"confirmed, "
-	"coalesce(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "
-	"ELSE pg_current_wal_lsn() END, restart_lsn)::text, '') AS retained_wal_bytes, "
-	"coalesce(wal_status, '') AS wal_status, coalesce(slot_sync, '') AS slot_sync "
-	"FROM pg_replication_slots s, LATERAL (WITH slot AS (SELECT to_jsonb(s) AS j) "
-	"SELECT " WP_SLOT_SYNC_SQL " AS slot_sync) sync ORDER BY 1";
+	"database, coalesce(active_pid::text, '') AS active_pid, "
+	"coalesce(confirmed_flush_lsn::text, '') AS confirmed, coalesce(pg_wal_lsn_diff(CASE WHEN "
+	"pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, "
+	"restart_lsn)::text, '') AS retained_wal_bytes, coalesce(wal_status, '') AS wal_status, "
+	"coalesce(slot_sync, '') AS slot_sync FROM pg_replication_slots s, LATERAL (WITH slot AS "
+	"(SELECT to_jsonb(s) AS j) SELECT " WP_SLOT_SYNC_SQL " AS slot_sync) sync ORDER BY 1";
 
 static void print_row(const PGresult *slots, int row)
 {

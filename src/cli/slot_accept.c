@@ -21,20 +21,19 @@ enum column {
 
 /* In its own statement, for without the table the other cannot be asked. No row: no such table. */
 static const char whether_ours[] =
-	"SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') "
-	"AND has_table_privilege(c.oid, 'UPDATE'), current_user "
-	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-	"WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' "
+	"SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AND "
+	"has_table_privilege(c.oid, 'UPDATE'), current_user FROM pg_class c JOIN pg_namespace n ON "
+	"n.oid = c.relnamespace WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' "
 	"AND " WP_SLOT_CHECKPOINT_IS_WHOLE("c.oid");
 
 static const char how_it_stands[] =
 	"SELECT s.active_pid, s.confirmed_flush_lsn, w.owner, w.confirmed_lsn, "
 	"to_char(w.confirmed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC', "
-	"coalesce(pg_wal_lsn_diff(s.confirmed_flush_lsn, w.confirmed_lsn), 0), "
-	"w.system_identifier = (SELECT system_identifier::text FROM pg_control_system()), "
-	"coalesce(pg_current_wal_lsn() < w.confirmed_lsn, false), w.epoch + 1 "
-	"FROM pg_replication_slots s LEFT JOIN walpost.slot_checkpoint w ON w.slot = s.slot_name "
-	"WHERE s.slot_name = %L";
+	"coalesce(pg_wal_lsn_diff(s.confirmed_flush_lsn, w.confirmed_lsn), 0), w.system_identifier "
+	"= (SELECT system_identifier::text FROM pg_control_system()), "
+	"coalesce(pg_current_wal_lsn() < w.confirmed_lsn, false), w.epoch + 1 FROM "
+	"pg_replication_slots s LEFT JOIN walpost.slot_checkpoint w ON w.slot = s.slot_name WHERE "
+	"s.slot_name = %L";
 
 static enum wp_rc ask(struct wp_session *s, const char *template, const char *slot, PGresult **ret,
 		      struct wp_error *error)

@@ -77,11 +77,10 @@ static enum wp_rc do_it(struct skip *s, struct wp_error *error, const char *temp
 static const char slot_sql[] =
 	"SELECT coalesce(s.plugin, s.slot_type), s.database = current_database(), s.active_pid, "
 	"s.confirmed_flush_lsn, coalesce(to_jsonb(s)->>'wal_status', ''), pg_is_in_recovery(), "
-	"CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_flush_lsn() END, "
-	"CASE WHEN NOT pg_is_in_recovery() THEN "
-	"('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END, "
-	"EXISTS (SELECT FROM pg_publication p WHERE p.pubname = %L) "
-	"FROM pg_replication_slots s WHERE s.slot_name = %L";
+	"CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_flush_lsn() END, CASE WHEN NOT "
+	"pg_is_in_recovery() THEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), "
+	"8))::bit(32)::bigint END, EXISTS (SELECT FROM pg_publication p WHERE p.pubname = %L) FROM "
+	"pg_replication_slots s WHERE s.slot_name = %L";
 
 enum column {
 	C_PLUGIN,
@@ -280,11 +279,10 @@ static enum wp_rc declare(struct skip *s, struct wp_error *error)
 	char to[WP_LSN_TEXT_SIZE], template[1024];
 	(void)snprintf(
 		template, sizeof(template),
-		"BEGIN ISOLATION LEVEL READ COMMITTED; "
-		"DECLARE given_up NO SCROLL CURSOR FOR SELECT CASE WHEN length(data) <= %d "
-		"THEN data ELSE substr(data, 1, %d) END, length(data) "
-		"FROM (SELECT %%L::name, %%L::pg_lsn, %%L::text) v (slot, until, publication), "
-		"LATERAL pg_logical_slot_peek_binary_changes(v.slot, v.until, NULL, "
+		"BEGIN ISOLATION LEVEL READ COMMITTED; DECLARE given_up NO SCROLL CURSOR FOR "
+		"SELECT CASE WHEN length(data) <= %d THEN data ELSE substr(data, 1, %d) END, "
+		"length(data) FROM (SELECT %%L::name, %%L::pg_lsn, %%L::text) v (slot, until, "
+		"publication), LATERAL pg_logical_slot_peek_binary_changes(v.slot, v.until, NULL, "
 		"'proto_version', '1', 'publication_names', " WP_PUBLICATION_NAMES_SQL(
 			"v.publication", "v.slot") ", 'messages', 'true')",
 		WHOLE_MAX, PART_SIZE);
@@ -383,17 +381,16 @@ static void record(struct skip *s)
 }
 
 static const char slot_checkpoint_sql[] =
-	"SELECT true FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-	"WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' "
-	"AND " WP_SLOT_CHECKPOINT_IS_WHOLE("c.oid");
+	"SELECT true FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname "
+	"= 'walpost' AND c.relname = 'slot_checkpoint' AND " WP_SLOT_CHECKPOINT_IS_WHOLE("c.oid");
 
 /* So that no relay takes the move for a stranger's. */
 static void explain(struct skip *s)
 {
 	static const char confirmed[] =
 		"UPDATE walpost.slot_checkpoint SET taken_at_lsn = greatest(taken_at_lsn, %L), "
-		"confirmed_lsn = %L, confirmed_at = now(), slot_transactions = NULL "
-		"WHERE slot = %L";
+		"confirmed_lsn = %L, confirmed_at = now(), slot_transactions = NULL WHERE slot = "
+		"%L";
 	char to[WP_LSN_TEXT_SIZE];
 	struct wp_error error;
 	PGresult *r;

@@ -129,8 +129,8 @@ static void add_slot_question(struct wp_sql *sql, const struct wp_postgres_optio
 			"    AND " WP_SLOT_CHECKPOINT_IS_WHOLE("c.oid") ")");
 	wp_sql_add(
 		sql,
-		",\n  (SELECT has_schema_privilege(n.oid, 'USAGE') AND "
-		"has_table_privilege(c.oid, 'SELECT')\n"
+		",\n  (SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, "
+		"'SELECT')\n"
 		"  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 		"  WHERE n.nspname = 'walpost' AND c.relname = 'parked' AND 6 = (SELECT count(*)\n"
 		"    FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped\n"
@@ -354,11 +354,10 @@ static void say(struct wp_slot_status *s)
 		say_nobody(s);
 		break;
 	case WP_SLOT_FOREIGN:
-		(void)wp_error_set(
-			&s->means, WP_OK,
-			"slot %s is held by a client that is no walpost relay: %s; nobody "
-			"delivers events, and what it confirms is lost",
-			slot, value_of(s, "foreign_client"));
+		(void)wp_error_set(&s->means, WP_OK,
+				   "slot %s is held by a client that is no walpost relay: %s; "
+				   "nobody delivers events, and what it confirms is lost",
+				   slot, value_of(s, "foreign_client"));
 		break;
 	case WP_SLOT_STALLED:
 		say_stalled(s);
@@ -408,11 +407,10 @@ static void say_slot_sync(struct wp_slot_status *s)
 			"standby, SELECT pg_drop_replication_slot('%s')",
 			state.text, slot, slot);
 	else if (strcmp(value_of(s, "slot_sync"), "not_copied") == 0)
-		(void)wp_error_set(
-			&s->means, WP_OK,
-			"%.1500s; this server was promoted, and no standby copies slot %s from it: "
-			"walpost check has the cure",
-			state.text, slot);
+		(void)wp_error_set(&s->means, WP_OK,
+				   "%.1500s; this server was promoted, and no standby copies slot "
+				   "%s from it: walpost check has the cure",
+				   state.text, slot);
 }
 
 static void say_parked(struct wp_slot_status *s)
@@ -421,13 +419,12 @@ static void say_parked(struct wp_slot_status *s)
 
 	if (s->parked == NULL || PQgetisnull(s->parked, 0, PARKED_SINCE))
 		return;
-	(void)wp_error_set(
-		&s->means, WP_OK,
-		"%.1500s; parked events: %s, aggregates: %s, the oldest for %s s (walpost "
-		"parked list)",
-		state.text, PQgetvalue(s->parked, 0, PARKED_EVENTS),
-		PQgetvalue(s->parked, 0, PARKED_AGGREGATES),
-		PQgetvalue(s->parked, 0, PARKED_SINCE));
+	(void)wp_error_set(&s->means, WP_OK,
+			   "%.1500s; parked events: %s, aggregates: %s, the oldest for %s s "
+			   "(walpost parked list)",
+			   state.text, PQgetvalue(s->parked, 0, PARKED_EVENTS),
+			   PQgetvalue(s->parked, 0, PARKED_AGGREGATES),
+			   PQgetvalue(s->parked, 0, PARKED_SINCE));
 }
 
 /* What is due is moved within a second. */
@@ -439,12 +436,11 @@ static void say_scheduled(struct wp_slot_status *s)
 	if (r == NULL || (!strcmp(PQgetvalue(r, 0, SCHEDULED_OVERDUE), "0") &&
 			  !strcmp(PQgetvalue(r, 0, SCHEDULED_FAILED), "0")))
 		return;
-	(void)wp_error_set(
-		&s->means, WP_OK,
-		"%.1500s; scheduled events: %s overdue, %s set aside, the oldest due for "
-		"%s s (walpost.scheduled)",
-		state.text, PQgetvalue(r, 0, SCHEDULED_OVERDUE), PQgetvalue(r, 0, SCHEDULED_FAILED),
-		PQgetvalue(r, 0, SCHEDULED_OLDEST));
+	(void)wp_error_set(&s->means, WP_OK,
+			   "%.1500s; scheduled events: %s overdue, %s set aside, the oldest due "
+			   "for %s s (walpost.scheduled)",
+			   state.text, PQgetvalue(r, 0, SCHEDULED_OVERDUE),
+			   PQgetvalue(r, 0, SCHEDULED_FAILED), PQgetvalue(r, 0, SCHEDULED_OLDEST));
 }
 
 const char *wp_slot_status_state_name(enum wp_slot_status_state state)

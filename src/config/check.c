@@ -308,12 +308,11 @@ static void check_cleaned(struct check *c, const struct wp_outbox_options *o)
 			"it is outbox.column.inserted, which must not change: name another column");
 	} else if (cleanup->dropped == WP_CLEANUP_DROPPED_ERROR && wp_dropping_option(o) != NULL) {
 		key = wp_dropping_option(o);
-		(void)wp_error_set(
-			&error, WP_CONFIG,
-			"cleanup would remove rows of events that are dropped, and so are not in "
-			"Kafka: if they may go, set cleanup.dropped = remove; else set "
-			"outbox.expired "
-			"= dead-letter and no skip.types, or no column.inserted in this section");
+		(void)wp_error_set(&error, WP_CONFIG,
+				   "cleanup would remove rows of events that are dropped, and so "
+				   "are not in Kafka: if they may go, set cleanup.dropped = "
+				   "remove; else set outbox.expired = dead-letter and no "
+				   "skip.types, or no column.inserted in this section");
 	} else if (cleanup->mode == WP_CLEANUP_MARK && o->on_update == WP_ON_UPDATE_STOP) {
 		key = "outbox.on_update";
 		(void)wp_error_set(&error, WP_CONFIG,
@@ -335,14 +334,11 @@ static void check_cleanup(struct check *c)
 		any = any ||
 		      (all->items[i].table[0] != '\0' && all->items[i].column_inserted[0] != '\0');
 	if (!any)
-		wp_config_error(
-			c->notes,
-			"cleanup.mode needs outbox.column.inserted: name the column with the time "
-			"at which a row was inserted");
+		wp_config_error(c->notes, "cleanup.mode needs outbox.column.inserted: name the "
+					  "column with the time at which a row was inserted");
 	if (c->config->relay.sink != WP_SINK_KIND_KAFKA)
-		wp_config_error(c->notes,
-				"cleanup.mode needs relay.sink = kafka: the rows of events that "
-				"are only printed stay");
+		wp_config_error(c->notes, "cleanup.mode needs relay.sink = kafka: the rows of "
+					  "events that are only printed stay");
 }
 
 static void check_outboxes(struct check *c)
@@ -369,10 +365,9 @@ static void check_dead_letter(struct check *c)
 	struct wp_error error;
 
 	if (relay->poison == WP_POISON_DEAD_LETTER && topic[0] == '\0')
-		wp_config_error(
-			c->notes,
-			"relay.poison = dead-letter needs relay.dead_letter.topic: name a topic "
-			"for the events that can never be delivered");
+		wp_config_error(c->notes,
+				"relay.poison = dead-letter needs relay.dead_letter.topic: name a "
+				"topic for the events that can never be delivered");
 	if (topic[0] == '\0' || wp_topic_name_trouble(topic) == NULL)
 		return;
 	(void)wp_error_set(&error, WP_CONFIG, "the name of the topic %s",
@@ -385,9 +380,8 @@ static void check_park(struct check *c)
 	const struct wp_park_options *park = &c->config->relay.park;
 
 	if (park->retry_max_ms < park->retry_first_ms)
-		wp_config_error(c->notes,
-				"park.retry.max is less than park.retry.first, which is the time "
-				"until the first attempt: raise it");
+		wp_config_error(c->notes, "park.retry.max is less than park.retry.first, which is "
+					  "the time until the first attempt: raise it");
 }
 
 static void check_brokers(struct check *c)
@@ -399,11 +393,9 @@ static void check_brokers(struct check *c)
 	if (wp_property_find(kafka, "bootstrap.servers") != NULL ||
 	    wp_property_find(kafka, "metadata.broker.list") != NULL)
 		return;
-	wp_config_error(
-		c->notes,
-		"kafka.bootstrap.servers is missing: write `bootstrap.servers = host:9092` under "
-		"[kafka] "
-		"of the file, or set WALPOST__KAFKA__BOOTSTRAP_SERVERS; or relay.sink = stdout");
+	wp_config_error(c->notes, "kafka.bootstrap.servers is missing: write `bootstrap.servers = "
+				  "host:9092` under [kafka] of the file, or set "
+				  "WALPOST__KAFKA__BOOTSTRAP_SERVERS; or relay.sink = stdout");
 }
 
 /* What a login lacks, or has too much. */
@@ -436,21 +428,18 @@ static void check_logins(struct check *c)
 	    (postgres->password[0] != '\0' || postgres->password_file != NULL))
 		wp_config_error(c->notes,
 				"postgres.password is set beside postgres.login or "
-				"postgres.password_command: each gives the password; remove "
-				"one");
+				"postgres.password_command: each gives the password; remove one");
 	if (postgres->login != NULL && wp_conninfo_has_password(postgres->conninfo))
 		wp_config_error(c->notes,
 				"postgres.conninfo holds a password beside postgres.login or "
-				"postgres.password_command: each gives the password; remove "
-				"one");
+				"postgres.password_command: each gives the password; remove one");
 	if (kafka->provider == WP_LOGIN_FILE && kafka->file[0] == '\0')
-		wp_config_error(c->notes,
-				"kafka.login = file needs kafka.token_file: the file that "
-				"holds the token");
+		wp_config_error(
+			c->notes,
+			"kafka.login = file needs kafka.token_file: the file that holds the token");
 	if (kafka->provider != WP_LOGIN_FILE && kafka->file[0] != '\0')
-		wp_config_error(c->notes,
-				"kafka.token_file is set without kafka.login = file: set it, "
-				"or remove the file");
+		wp_config_error(c->notes, "kafka.token_file is set without kafka.login = file: set "
+					  "it, or remove the file");
 }
 
 static void check_listen(struct check *c)

@@ -166,8 +166,7 @@ static const char kafka_reference[] =
 	"others).\n"
 	"\n"
 	"- `compression.type` is `lz4` by default; `none` where `bootstrap.servers` names Azure "
-	"Event "
-	"Hubs\n"
+	"Event Hubs\n"
 	"  (`*.servicebus.windows.net`), which refuses lz4 and, in its smaller tiers, gzip too.\n"
 	"- Environment: `WALPOST__KAFKA__` and the name in capitals with underscores for dots:\n"
 	"  `WALPOST__KAFKA__SASL_PASSWORD` is `sasl.password`.\n"
@@ -256,22 +255,21 @@ static const char sample_head[] =
 	"# WALPOST__SECTION__KEY_FILE, and by --set section.key=value; later ones override earlier "
 	"ones.\n";
 
-static const char kafka_sample[] =
-	"\n"
-	"# Any property of a librdkafka producer. "
-	"WALPOST__KAFKA__SASL_PASSWORD_FILE=/run/secrets/... sets\n"
-	"# sasl.password.\n"
-	"bootstrap.servers = localhost:9092\n"
-	"\n"
-	"# At Azure Event Hubs (*.servicebus.windows.net) the default is none, "
-	"for it refuses lz4.\n"
-	";compression.type = lz4\n"
-	";linger.ms = 0\n"
-	";max.in.flight.requests.per.connection = 1\n"
-	"\n"
-	"# Examples, not defaults:\n"
-	";security.protocol = ssl\n"
-	";ssl.ca.location = /etc/ssl/certs/ca-certificates.crt\n";
+static const char kafka_sample[] = "\n"
+				   "# Any property of a librdkafka producer. "
+				   "WALPOST__KAFKA__SASL_PASSWORD_FILE=/run/secrets/... sets\n"
+				   "# sasl.password.\n"
+				   "bootstrap.servers = localhost:9092\n"
+				   "\n"
+				   "# At Azure Event Hubs (*.servicebus.windows.net) the default "
+				   "is none, for it refuses lz4.\n"
+				   ";compression.type = lz4\n"
+				   ";linger.ms = 0\n"
+				   ";max.in.flight.requests.per.connection = 1\n"
+				   "\n"
+				   "# Examples, not defaults:\n"
+				   ";security.protocol = ssl\n"
+				   ";ssl.ca.location = /etc/ssl/certs/ca-certificates.crt\n";
 
 static const char outbox_sample[] =
 	"\n"

@@ -164,13 +164,12 @@ static enum wp_rc refuse_misfit(const struct writer *w, struct wp_error *error)
 	struct wp_excerpt value;
 
 	if (w->would_lose)
-		return wp_error_set(
-			error, WP_DATA,
-			"the payload cannot be expanded without a loss: its member %s "
-			"does not fit the schema, because objects in an array get the "
-			"members of the first one, as with Debezium; give all of them the "
-			"same members, or turn the expansion off",
-			wp_excerpt(&value, misfit->name));
+		return wp_error_set(error, WP_DATA,
+				    "the payload cannot be expanded without a loss: its member %s "
+				    "does not fit the schema, because objects in an array get the "
+				    "members of the first one, as with Debezium; give all of them "
+				    "the same members, or turn the expansion off",
+				    wp_excerpt(&value, misfit->name));
 
 	if (misfit->kind == WP_JSON_NUMBER && misfit->number == WP_JACKSON_BIG)
 		return wp_error_set(

@@ -112,10 +112,9 @@ static enum wp_rc refuse(const struct search *s, bool has_connector, struct wp_e
 		return wp_error_set(error, WP_CONFIG,
 				    "too much in it looks like JSON: pass the JSON alone");
 	if (!has_connector && wp_span_has(s->text, "\\\"connector.class\\\""))
-		return wp_error_set(
-			error, WP_CONFIG,
-			"it holds JSON with a backslash before each quote: pass the JSON "
-			"alone, as it is sent");
+		return wp_error_set(error, WP_CONFIG,
+				    "it holds JSON with a backslash before each quote: pass the "
+				    "JSON alone, as it is sent");
 	return WP_OK;
 }
 

@@ -193,11 +193,10 @@ static void say_delegating_value(struct wp_translation *t, struct wp_import_item
 			"correct for payloads of type bytea, whose bytes are the value. The "
 			"converter's delegate writes other types, in a form unknown to walpost");
 	else if (expands(t))
-		wp_import_say(
-			t, OUTBOX, item, WP_IMPORT_CHECK,
-			"correct for payloads of type text, json or jsonb, which are expanded. A "
-			"bytea is not, and its bytes are the value: for these set value.format = "
-			"raw and payload.json = any");
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
+			      "correct for payloads of type text, json or jsonb, which are "
+			      "expanded. A bytea is not, and its bytes are the value: for these "
+			      "set value.format = raw and payload.json = any");
 	else
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
 			      "correct for payloads of type bytea, whose bytes are the value. The "
@@ -258,10 +257,9 @@ static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
 			      "name: consumers would get the bare text, or a bytea's bytes",
 			      namesake);
 	else if (t->is_server && wp_import_is(item->value, "string"))
-		wp_import_say(
-			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
-			"Debezium Server has no such format, and does not start: its word for "
-			"the text is simplestring");
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			      "Debezium Server has no such format, and does not start: its word "
+			      "for the text is simplestring");
 	else
 		wp_import_say(
 			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,

@@ -318,12 +318,11 @@ static enum wp_rc recognize(const struct wp_import_properties *p, struct wp_span
 	for (size_t i = 0; i < p->count; i++)
 		if (!p->items[i].outside && is_known(p->items[i].name))
 			return WP_OK;
-	return wp_error_set(
-		error, WP_CONFIG,
-		"line %u: it is no configuration of Debezium: no name in it is known. Pass "
-		"JSON for Kafka Connect, a .properties file, a KafkaConnector of Strimzi, or "
-		"the environment of Debezium Server%s",
-		p->items[0].line, wp_import_hint(text));
+	return wp_error_set(error, WP_CONFIG,
+			    "line %u: it is no configuration of Debezium: no name in it is known. "
+			    "Pass JSON for Kafka Connect, a .properties file, a KafkaConnector of "
+			    "Strimzi, or the environment of Debezium Server%s",
+			    p->items[0].line, wp_import_hint(text));
 }
 
 enum wp_rc wp_import_new(struct wp_span text, const struct wp_import_version *version,
@@ -428,11 +427,10 @@ static void say_numbers(const struct wp_import *import, FILE *out)
 		others += mark_of(&import->report.entries[i]) != NULL &&
 			  !wp_import_is_change(&import->report.entries[i]);
 	if (changes > 0)
-		(void)fprintf(
-			out,
-			"walpost: %zu to judge, marked CHECK or NOT SUPPORTED, because consumers "
-			"may see a difference; %zu to fill in\n",
-			changes, others);
+		(void)fprintf(out,
+			      "walpost: %zu to judge, marked CHECK or NOT SUPPORTED, because "
+			      "consumers may see a difference; %zu to fill in\n",
+			      changes, others);
 	else if (others > 0)
 		(void)fprintf(out, "walpost: consumers see no difference; %zu to fill in\n",
 			      others);

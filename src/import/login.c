@@ -274,10 +274,9 @@ static void say_option(struct login *l, const struct wp_jaas_option *option)
 	}
 	if (extension != NULL &&
 	    (wp_property_is_secret(extension) || wp_import_may_be_secret(option->value))) {
-		wp_import_note(
-			l->t, KAFKA, about, WP_IMPORT_FILL_IN,
-			"the value is not copied, because it may contain a secret: add it to "
-			"sasl.oauthbearer.extensions by hand");
+		wp_import_note(l->t, KAFKA, about, WP_IMPORT_FILL_IN,
+			       "the value is not copied, because it may contain a secret: add it "
+			       "to sasl.oauthbearer.extensions by hand");
 		return;
 	}
 	if (extension != NULL && strstr(option->value, "${") == NULL) {

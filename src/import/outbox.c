@@ -111,10 +111,9 @@ static void say_other_transform(struct wp_translation *t, const char *alias,
 			      "name: topics, keys or headers may differ",
 			      namesake);
 	else if (wp_import_is_class(type->value, RENAMER) && has_router)
-		wp_import_say(
-			t, OUTBOX, type, WP_IMPORT_UNSUPPORTED,
-			"it renames topics: set topic.replacement to the names that it makes, "
-			"for example events.${routedByValue}");
+		wp_import_say(t, OUTBOX, type, WP_IMPORT_UNSUPPORTED,
+			      "it renames topics: set topic.replacement to the names that it "
+			      "makes, for example events.${routedByValue}");
 	else
 		wp_import_say(t, OUTBOX, type, WP_IMPORT_UNSUPPORTED,
 			      "%s; walpost has no such transform", what_of(type->value));

@@ -83,8 +83,7 @@ static enum wp_rc refuse_yaml(const struct wp_error *why, struct wp_error *error
 	return wp_error_set(
 		error, WP_CONFIG,
 		"it is YAML, but has no KafkaConnector, no connector.class, no variables "
-		"DEBEZIUM_SOURCE_... and no debezium: as in Debezium Server's "
-		"application.yaml");
+		"DEBEZIUM_SOURCE_... and no debezium: as in Debezium Server's application.yaml");
 }
 
 /* From what tells most to what tells least. */

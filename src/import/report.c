@@ -217,17 +217,15 @@ static void print_named_outboxes(const struct wp_import_report *r, FILE *out)
 	}
 }
 
-static const char head[] =
-	"# To switch: edit the settings marked TO FILL IN, CHECK or NOT SUPPORTED. While the "
-	"connector still\n"
-	"# runs: `walpost init`, which creates missing tables, `walpost check` and `walpost diff`. "
-	"Then stop\n"
-	"# the connector, and start walpost. It continues from the slot's position and resends "
-	"events that\n"
-	"# Debezium sent but did not confirm. Leave the connector stopped: both would read the "
-	"same "
-	"slot.\n"
-	"# Each step and the way back: deploy/docs/pages/debezium/moving.md\n";
+static const char head[] = "# To switch: edit the settings marked TO FILL IN, CHECK or NOT "
+			   "SUPPORTED. While the connector still\n"
+			   "# runs: `walpost init`, which creates missing tables, `walpost check` "
+			   "and `walpost diff`. Then stop\n"
+			   "# the connector, and start walpost. It continues from the slot's "
+			   "position and resends events that\n"
+			   "# Debezium sent but did not confirm. Leave the connector stopped: both "
+			   "would read the same slot.\n"
+			   "# Each step and the way back: deploy/docs/pages/debezium/moving.md\n";
 
 static void print_head(const struct wp_import_report *r, FILE *out)
 {

@@ -37,11 +37,9 @@ static const char beats[] =
 	"walpost advances the slot by itself while the outbox is idle; it sends no heartbeats";
 static const char metrics[] = "walpost reports its state in its log and by `walpost status`";
 static const char selection[] = "walpost sends only rows of the tables named in this file";
-static const char topics[] =
-	"Kafka Connect creates topics with these settings, walpost with the broker's: another "
-	"number of partitions moves keys to other partitions. Create missing topics beforehand, "
-	"with "
-	"this number";
+static const char topics[] = "Kafka Connect creates topics with these settings, walpost with the "
+			     "broker's: another number of partitions moves keys to other "
+			     "partitions. Create missing topics beforehand, with this number";
 static const char created[] =
 	"it belongs to topics that Kafka Connect creates; walpost leaves that to the broker";
 static const char progress[] = "only the slot records how far events have been sent";

@@ -45,10 +45,9 @@ static void say_schemas(struct wp_translation *t, const struct wp_import_tables 
 			table->routed ? match_list(t, item->value, table->name.schema) : wanted;
 
 		if (found == WP_IMPORT_UNKNOWN)
-			wp_import_say(
-				t, OUTBOX, item, WP_IMPORT_CHECK,
-				"walpost cannot evaluate it, and sends the rows of all tables "
-				"named in this file");
+			wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
+				      "walpost cannot evaluate it, and sends the rows of all "
+				      "tables named in this file");
 		else if (found != wanted)
 			wp_import_say(t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
 				      "it excludes %s, so Debezium does not capture the rows of "

@@ -325,8 +325,7 @@ void wp_import_say(struct wp_translation *t, const char *section, struct wp_impo
 	} else if (item->is_unescaped && !item->elsewhere && verdict == WP_IMPORT_TRANSLATED) {
 		line.verdict = WP_IMPORT_CHECK;
 		error = item->is_halved ? UNESCAPED
-				"$$$${routedByValue}, because two dollar signs are "
-				"one in this file"
+				"$$$${routedByValue}, because two dollar signs are one in this file"
 					: UNESCAPED "$${routedByValue}";
 	} else if ((item->elsewhere || item->has_default) && verdict == WP_IMPORT_TRANSLATED) {
 		line.verdict =

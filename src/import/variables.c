@@ -201,11 +201,10 @@ static enum wp_rc judge(struct wp_import_taker *t, const struct wp_import_proper
 		if (is_passed_on(new) || beats(t, old->block, new->block))
 			*ret_wins = false;
 		else if (!beats(t, new->block, old->block))
-			return wp_error_set(
-				t->error, WP_CONFIG,
-				"lines %u and %u set %.*s to different values, as for two "
-				"Debezium Servers: pass the environment of one",
-				old->line, new->line, shown_size(new->name), new->name);
+			return wp_error_set(t->error, WP_CONFIG,
+					    "lines %u and %u set %.*s to different values, as for "
+					    "two Debezium Servers: pass the environment of one",
+					    old->line, new->line, shown_size(new->name), new->name);
 	}
 	return WP_OK;
 }

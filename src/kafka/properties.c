@@ -327,10 +327,9 @@ static enum wp_rc need_brokers(const rd_kafka_conf_t *conf, struct wp_error *err
 
 	if (read_back(conf, "metadata.broker.list", value) && value[0] != '\0')
 		return WP_OK;
-	return wp_error_set(
-		error, WP_CONFIG,
-		"kafka: bootstrap.servers is missing; set it to host:port[,host:port...] "
-		"of your brokers");
+	return wp_error_set(error, WP_CONFIG,
+			    "kafka: bootstrap.servers is missing; set it to "
+			    "host:port[,host:port...] of your brokers");
 }
 
 /* It would log in nowhere, and look like a Kafka that does not answer. */

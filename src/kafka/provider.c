@@ -155,11 +155,10 @@ static void grant_confluent(const struct wp_kafka_right *right, char *cure, size
 
 static void grant_google(char *cure, size_t size)
 {
-	(void)snprintf(
-		cure, size,
-		"gcloud projects add-iam-policy-binding PROJECT "
-		"--member=serviceAccount:ACCOUNT --role=roles/managedkafka.client; where the "
-		"cluster has ACLs: gcloud managed-kafka acls add-acl-entry");
+	(void)snprintf(cure, size,
+		       "gcloud projects add-iam-policy-binding PROJECT "
+		       "--member=serviceAccount:ACCOUNT --role=roles/managedkafka.client; where "
+		       "the cluster has ACLs: gcloud managed-kafka acls add-acl-entry");
 }
 
 static void grant_aiven(const struct wp_kafka_right *right, char *cure, size_t size)

@@ -134,11 +134,10 @@ static void cure_login(const char *text, int version, bool by_token, struct wp_e
 	int mended = version >> 8; /* the last byte tells release candidates apart */
 
 	if (by_token)
-		(void)wp_error_set(
-			ret, WP_CONFIG,
-			"the broker rejects the token: correct kafka.login with its region and "
-			"role, or what kafka.token_command prints; `walpost check` shows whom the "
-			"token stands for, and until when");
+		(void)wp_error_set(ret, WP_CONFIG,
+				   "the broker rejects the token: correct kafka.login with its "
+				   "region and role, or what kafka.token_command prints; `walpost "
+				   "check` shows whom the token stands for, and until when");
 	else if (strstr(text, "SCRAM") != NULL && mended < SCRAM_MENDED)
 		(void)wp_error_set(
 			ret, WP_CONFIG,

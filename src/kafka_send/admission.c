@@ -420,20 +420,19 @@ const struct wp_topic *wp_admission_waits_for(const struct wp_admission *a, int6
 	case WP_TOPIC_FORBIDDEN:
 		(void)wp_error_set(
 			ret, WP_AGAIN,
-			"%s may not write topic %s; events wait for it; allow "
-			"WRITE and DESCRIBE on it, and IDEMPOTENT_WRITE before Kafka 3%s",
+			"%s may not write topic %s; events wait for it; allow WRITE and DESCRIBE "
+			"on it, and IDEMPOTENT_WRITE before Kafka 3%s",
 			a->rules.principal[0] != '\0' ? a->rules.principal : "this client",
 			topic->name,
 			a->rules.creates_topics ? "; or, if it does not exist, CREATE, or create it"
 						: "");
 		break;
 	case WP_TOPIC_REFUSED:
-		(void)wp_error_set(
-			ret, WP_AGAIN,
-			"Kafka refuses topic %s with INVALID_TOPIC_EXCEPTION, although "
-			"the name is valid; events wait for it; see the broker's log, or "
-			"correct outbox.topic.replacement",
-			topic->name);
+		(void)wp_error_set(ret, WP_AGAIN,
+				   "Kafka refuses topic %s with INVALID_TOPIC_EXCEPTION, although "
+				   "the name is valid; events wait for it; see the broker's log, "
+				   "or correct outbox.topic.replacement",
+				   topic->name);
 		break;
 	case WP_TOPIC_NO_PARTITION:
 		(void)wp_error_set(ret, WP_AGAIN,

@@ -225,11 +225,10 @@ static enum wp_rc resolve(const struct shared *s, const char *profile, int depth
 	char arn[ARN_SIZE];
 
 	if (depth >= DEPTH_MAX)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"source_profile in %s leads over more than %d profiles, or in a "
-			"circle; correct it",
-			s->files[1].path, DEPTH_MAX);
+		return wp_error_set(error, WP_CONFIG,
+				    "source_profile in %s leads over more than %d profiles, or in "
+				    "a circle; correct it",
+				    s->files[1].path, DEPTH_MAX);
 	if (!is_profile(s, profile))
 		return none(s, profile, error);
 	if (setting(s, profile, "role_arn", arn, sizeof(arn)))

@@ -43,20 +43,18 @@ static enum wp_rc add(struct wp_token *t, struct wp_span part, struct wp_error *
 	if (has(t, name))
 		return WP_OK;
 	if (t->extension_count == WP_TOKEN_EXTENSIONS_MAX)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"sasl.oauthbearer.extensions: they are more than %d, with those "
-			"of the token",
-			WP_TOKEN_EXTENSIONS_MAX);
+		return wp_error_set(error, WP_CONFIG,
+				    "sasl.oauthbearer.extensions: they are more than %d, with "
+				    "those of the token",
+				    WP_TOKEN_EXTENSIONS_MAX);
 	struct wp_token_extension *to = &t->extensions[t->extension_count];
 	struct wp_span value = { equals + 1, part.size - name.size - 1 };
 	if (name.size >= sizeof(to->name) || value.size >= sizeof(to->value) ||
 	    !is_printable(value, ' '))
-		return wp_error_set(
-			error, WP_CONFIG,
-			"sasl.oauthbearer.extensions: %.*s must have printable ASCII as "
-			"its value, of at most %zu bytes",
-			(int)name.size, (const char *)name.data, sizeof(to->value) - 1);
+		return wp_error_set(error, WP_CONFIG,
+				    "sasl.oauthbearer.extensions: %.*s must have printable ASCII "
+				    "as its value, of at most %zu bytes",
+				    (int)name.size, (const char *)name.data, sizeof(to->value) - 1);
 	(void)snprintf(to->name, sizeof(to->name), "%.*s", (int)name.size, (const char *)name.data);
 	(void)snprintf(to->value, sizeof(to->value), "%.*s", (int)value.size,
 		       (const char *)value.data);
@@ -86,8 +84,7 @@ enum wp_rc wp_token_judge_bearer(const struct wp_token *t, struct wp_error *erro
 {
 	if (is_printable(wp_span_of(t->text), '!'))
 		return WP_OK;
-	return wp_error_set(
-		error, WP_CONFIG,
-		"the token holds a space or a character beyond ASCII, as no token does; "
-		"print the token alone, or JSON");
+	return wp_error_set(error, WP_CONFIG,
+			    "the token holds a space or a character beyond ASCII, as no token "
+			    "does; print the token alone, or JSON");
 }

@@ -132,11 +132,10 @@ static enum wp_rc fetch(const struct wp_login_request *r, struct wp_token *ret,
 	if (rc == WP_OK && r->extensions != NULL)
 		rc = wp_token_extend(&t, r->extensions, error);
 	if (rc == WP_OK && t.expires_at_ms != 0 && t.expires_at_ms <= now_ms)
-		rc = wp_error_set(
-			error, WP_IO,
-			"the token had expired %lld s ago when it came; if it is fresh, set the "
-			"clock of this host",
-			(long long)(now_ms - t.expires_at_ms) / 1000);
+		rc = wp_error_set(error, WP_IO,
+				  "the token had expired %lld s ago when it came; if it is fresh, "
+				  "set the clock of this host",
+				  (long long)(now_ms - t.expires_at_ms) / 1000);
 	if (rc != WP_OK) {
 		wp_token_release(&t);
 		return rc;

@@ -70,8 +70,7 @@ static enum wp_rc compile(struct wp_route *r, const char *regex, struct wp_error
 	return wp_error_set(
 		error, WP_CONFIG,
 		"outbox.topic.regex = \"%.200s\": %s, at offset %zu; allowed is a regular "
-		"expression (PCRE2) that matches the whole raw topic, such as "
-		"(?<routedByValue>.*)",
+		"expression (PCRE2) that matches the whole raw topic, such as (?<routedByValue>.*)",
 		regex, text, offset);
 }
 

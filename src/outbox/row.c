@@ -133,13 +133,12 @@ static enum wp_rc check_nulls(const struct wp_mapping *m, const struct wp_event 
 				    m->table, wp_excerpt(&id, event->id), o->route_by,
 				    null_cure(o->route_by));
 	if (wp_span_is_null(event->key) && o->key_null != WP_KEY_NULL_ALLOW)
-		return wp_error_set(
-			error, WP_DATA,
-			"table %s, id %s: column \"%s\" (outbox.column.key) is NULL, so the event "
-			"has no order among others: %s, or set "
-			"outbox.column.key.fallback or outbox.key.null = allow",
-			m->table, wp_excerpt(&id, event->id), o->column_key,
-			null_cure(o->column_key));
+		return wp_error_set(error, WP_DATA,
+				    "table %s, id %s: column \"%s\" (outbox.column.key) is NULL, "
+				    "so the event has no order among others: %s, or set "
+				    "outbox.column.key.fallback or outbox.key.null = allow",
+				    m->table, wp_excerpt(&id, event->id), o->column_key,
+				    null_cure(o->column_key));
 	return WP_OK;
 }
 

@@ -28,11 +28,10 @@ static enum wp_rc check_together(const struct wp_outbox_options *o, struct wp_er
 	bool is_cloudevent = o->envelope >= WP_ENVELOPE_CLOUDEVENTS_BINARY;
 
 	if (wp_column_is_member(o->column_id))
-		return wp_error_set(
-			error, WP_CONFIG,
-			"outbox.column.id = \"%.200s\": an event's row is found again by "
-			"its id, which must be a column and no member of one",
-			o->column_id);
+		return wp_error_set(error, WP_CONFIG,
+				    "outbox.column.id = \"%.200s\": an event's row is found again "
+				    "by its id, which must be a column and no member of one",
+				    o->column_id);
 	if (o->value_columns[0] != '\0' && o->value_format == WP_FORM_RAW)
 		return wp_error_set(
 			error, WP_CONFIG,
@@ -50,11 +49,10 @@ static enum wp_rc check_together(const struct wp_outbox_options *o, struct wp_er
 				    "outbox.value.format = json or json-schema; validate checks "
 				    "the payload without changing it");
 	if (o->key_prefix[0] != '\0' && o->key_format != WP_FORM_RAW)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"outbox.key.prefix = \"%.200s\": only a text can have a prefix: "
-			"set outbox.key.format = raw, or remove the prefix",
-			o->key_prefix);
+		return wp_error_set(error, WP_CONFIG,
+				    "outbox.key.prefix = \"%.200s\": only a text can have a "
+				    "prefix: set outbox.key.format = raw, or remove the prefix",
+				    o->key_prefix);
 	if (o->confluent_schemas[0] != '\0' &&
 	    (o->value_format != WP_FORM_RAW || o->envelope != WP_ENVELOPE_RAW))
 		return wp_error_set(

@@ -54,14 +54,12 @@ static enum wp_rc check_url(const struct wp_registry_options *o, struct wp_error
 	if (o->basic_auth[0] != '\0' && o->bearer_token[0] != '\0')
 		return wp_error_set(
 			error, WP_CONFIG,
-			"outbox.schema.registry.basic_auth and "
-			"outbox.schema.registry.bearer_token are two logins: keep one of "
-			"them");
+			"outbox.schema.registry.basic_auth and outbox.schema.registry.bearer_token "
+			"are two logins: keep one of them");
 	if (o->basic_auth[0] != '\0' && strchr(o->basic_auth, ':') == NULL)
 		return wp_error_set(
 			error, WP_CONFIG,
-			"outbox.schema.registry.basic_auth is not user:password: correct "
-			"it");
+			"outbox.schema.registry.basic_auth is not user:password: correct it");
 	return WP_OK;
 }
 
@@ -76,16 +74,15 @@ static enum wp_rc check_record_name(const struct wp_shape *s, struct wp_error *e
 	    (name.before.size > 0 && memchr(name.before.data, '$', name.before.size) != NULL))
 		return wp_error_set(
 			error, WP_CONFIG,
-			"outbox.schema.record = \"%.200s\" is not a record name: allowed is "
-			"a name in which " OF_TYPE
+			"outbox.schema.record = \"%.200s\" is not a record name: allowed is a name "
+			"in which " OF_TYPE
 			" once stands for the event's type, such as com.example." OF_TYPE,
 			o->record_name);
 	if (name.has_type && o->column_type[0] == '\0')
-		return wp_error_set(
-			error, WP_CONFIG,
-			"outbox.schema.record names " OF_TYPE
-			", but outbox.column.type is empty: set that column, or a fixed "
-			"record name");
+		return wp_error_set(error, WP_CONFIG,
+				    "outbox.schema.record names " OF_TYPE
+				    ", but outbox.column.type is empty: set that column, or a "
+				    "fixed record name");
 	return WP_OK;
 }
 

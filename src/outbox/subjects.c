@@ -121,11 +121,10 @@ enum wp_rc wp_subjects_find(struct wp_subjects *s, const struct wp_registry_opti
 	struct wp_excerpt shown;
 
 	if (one == NULL && s->count == WP_SUBJECTS_MAX)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"subject %s is one more than the %d that are kept: events of so "
-			"many subjects need more than one relay",
-			wp_excerpt(&shown, name), WP_SUBJECTS_MAX);
+		return wp_error_set(error, WP_CONFIG,
+				    "subject %s is one more than the %d that are kept: events of "
+				    "so many subjects need more than one relay",
+				    wp_excerpt(&shown, name), WP_SUBJECTS_MAX);
 	if (one == NULL)
 		one = insert_subject(s, options->url, name, version, hash);
 	if (one == NULL)

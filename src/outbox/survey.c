@@ -109,11 +109,10 @@ static void judge_size(struct wp_survey *s, const struct wp_decoded *decoded,
 	    wp_shape_record(decoded->outbox->shape, decoded->event, &record, &ignored) != WP_OK ||
 	    wp_record_size(&record) <= s->record_max)
 		return;
-	(void)wp_error_set(
-		&ret->error, WP_DATA,
-		"it has %zu bytes for topic %s, more than message.max.bytes = %zu; raise "
-		"message.max.bytes in [kafka], and max.message.bytes of the topic",
-		wp_record_size(&record), s->topic, s->record_max);
+	(void)wp_error_set(&ret->error, WP_DATA,
+			   "it has %zu bytes for topic %s, more than message.max.bytes = %zu; "
+			   "raise message.max.bytes in [kafka], and max.message.bytes of the topic",
+			   wp_record_size(&record), s->topic, s->record_max);
 }
 
 /* By its type: whether it can be sent does not matter then. Times are not looked at. */

@@ -57,9 +57,8 @@ static void write_cure(size_t index, const char *home, const char *path, char *c
 	const char *reason = why_not(path);
 	(void)snprintf(
 		cure, size,
-		"libpq looks for this file in the home directory, which %s %.200s%s%s%s: set "
-		"HOME to a directory that walpost's user can read, or %s= in "
-		"postgres.conninfo%s",
+		"libpq looks for this file in the home directory, which %s %.200s%s%s%s: set HOME "
+		"to a directory that walpost's user can read, or %s= in postgres.conninfo%s",
 		is_home_set() ? "the variable HOME says is" : "without HOME is", home,
 		reason ? " (" : "", reason ? reason : "", reason ? ")" : "",
 		tls_files[index].option, tls_files[index].more);
@@ -96,19 +95,17 @@ static void judge_mode(const struct stat *status, struct wp_passfile *p)
 	(void)snprintf(p->mode, sizeof(p->mode), "%04o", (unsigned)(status->st_mode & 07777));
 	p->ignored = !S_ISREG(status->st_mode) || is_open;
 	if (!S_ISREG(status->st_mode))
-		(void)snprintf(
-			p->trouble, sizeof(p->trouble),
-			"libpq ignores the passfile %s: it is not a plain file; name a plain "
-			"file with mode 0600, or " PASSWORD_FILE_CURE,
-			p->path);
+		(void)snprintf(p->trouble, sizeof(p->trouble),
+			       "libpq ignores the passfile %s: it is not a plain file; name a "
+			       "plain file with mode 0600, or " PASSWORD_FILE_CURE,
+			       p->path);
 	else if (is_open)
-		(void)snprintf(
-			p->trouble, sizeof(p->trouble),
-			"libpq ignores the passfile %s: it has mode %s, which lets others "
-			"than its owner have it; chmod 0600 it (a Secret that Kubernetes mounts "
-			"with fsGroup cannot have this mode: copy it), or write the password "
-			"alone into a file and " PASSWORD_FILE_CURE,
-			p->path, p->mode);
+		(void)snprintf(p->trouble, sizeof(p->trouble),
+			       "libpq ignores the passfile %s: it has mode %s, which lets others "
+			       "than its owner have it; chmod 0600 it (a Secret that Kubernetes "
+			       "mounts with fsGroup cannot have this mode: copy it), or write the "
+			       "password alone into a file and " PASSWORD_FILE_CURE,
+			       p->path, p->mode);
 }
 
 static void judge_reading(const char *written, struct wp_passfile *p)

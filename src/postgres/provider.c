@@ -194,8 +194,7 @@ static const struct wp_provider_facts facts_known[WP_PROVIDER_COUNT] = {
 				 "spec.replicationSlots.highAvailability."
 				 "synchronizeLogicalDecoding: true; the operator then keeps "
 				 "synchronized_standby_slots",
-		.role = "-- in the Cluster resource, at its entry under spec.managed.roles: "
-			"replication: true; or, as the role postgres:\n" ALTER_ROLE,
+		.role = "-- in the Cluster resource, at its entry under spec.managed.roles: replication: true; or, as the role postgres:\n" ALTER_ROLE,
 	},
 	[WP_PROVIDER_PATRONI] = {
 		.name = "Patroni",

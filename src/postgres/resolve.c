@@ -136,11 +136,10 @@ static enum wp_rc take_place(struct wp_error *error)
 	if (atomic_fetch_add(&running, 1) < WP_RESOLVE_RUNNING_MAX)
 		return WP_OK;
 	(void)atomic_fetch_sub(&running, 1);
-	return wp_error_set(
-		error, WP_FULL,
-		"%d name resolutions or logins are still pending; check the name servers "
-		"of this host, or write hostaddr into postgres.conninfo",
-		WP_RESOLVE_RUNNING_MAX);
+	return wp_error_set(error, WP_FULL,
+			    "%d name resolutions or logins are still pending; check the name "
+			    "servers of this host, or write hostaddr into postgres.conninfo",
+			    WP_RESOLVE_RUNNING_MAX);
 }
 
 static enum wp_rc begin(struct wp_resolve *r, struct wp_error *error)

@@ -392,23 +392,20 @@ static void judge_policies(struct judge *j)
 	const char *beside = answer_text(j, A_POLICIES_BESIDE);
 
 	if (*beside)
-		FOUND_WARN(
-			j, "row_security_beside",
-			"row-level security applies to role %s in %s: what reads it as this role "
-			"ends with an error",
-			role, beside);
+		FOUND_WARN(j, "row_security_beside",
+			   "row-level security applies to role %s in %s: what reads it as this "
+			   "role ends with an error",
+			   role, beside);
 	if (!*tables)
 		return;
-	wp_sql_add(
-		&j->cure,
-		"ALTER ROLE %I BYPASSRLS;\n-- or, as the owner of %C: ALTER TABLE ... DISABLE ROW "
-		"LEVEL SECURITY;",
-		role, tables);
-	FOUND_WRONG(
-		j, "row_security",
-		"row-level security applies to role %s in %s: rows that it hides would look as if "
-		"they did not exist",
-		role, tables);
+	wp_sql_add(&j->cure,
+		   "ALTER ROLE %I BYPASSRLS;\n-- or, as the owner of %C: ALTER TABLE ... DISABLE "
+		   "ROW LEVEL SECURITY;",
+		   role, tables);
+	FOUND_WRONG(j, "row_security",
+		    "row-level security applies to role %s in %s: rows that it hides would look as "
+		    "if they did not exist",
+		    role, tables);
 }
 
 static void judge_server(struct judge *j)

@@ -268,13 +268,12 @@ static void judge_in_the_way(struct judge *j)
 {
 	wp_sql_add(&j->cure, "-- on this standby; its copy of the primary's slot then follows:\n");
 	wp_slot_drop_sql(&j->cure, j->options->slot);
-	FOUND_WARN(
-		j, "slot_failover",
-		"slot %s of this standby is not a copy of the primary's slot, but was created here "
-		"when this server was the primary: the server cannot copy slots while it exists "
-		"(\"exiting from slot synchronization because same name slot\" in its log), and "
-		"a failover to it loses events",
-		j->options->slot);
+	FOUND_WARN(j, "slot_failover",
+		   "slot %s of this standby is not a copy of the primary's slot, but was created "
+		   "here when this server was the primary: the server cannot copy slots while it "
+		   "exists (\"exiting from slot synchronization because same name slot\" in its "
+		   "log), and a failover to it loses events",
+		   j->options->slot);
 }
 
 static void judge_not_copied_again(struct judge *j)
@@ -404,11 +403,10 @@ static void judge_holder(struct judge *j)
 		return;
 	wp_sql_add(&j->cure, "-- if it may be ended:\nSELECT pg_terminate_backend(%s);",
 		   answer_text(j, D_SLOT_ACTIVE_PID));
-	FOUND_WARN(
-		j, "slot_foreign",
-		"slot %s is held by %s, which by its application_name is no walpost relay: then no "
-		"relay delivers events while it is, and what it confirms is lost",
-		j->options->slot, answer_text(j, D_SLOT_HOLDER));
+	FOUND_WARN(j, "slot_foreign",
+		   "slot %s is held by %s, which by its application_name is no walpost relay: then "
+		   "no relay delivers events while it is, and what it confirms is lost",
+		   j->options->slot, answer_text(j, D_SLOT_HOLDER));
 }
 
 void wp_judge_slot_kept(struct judge *j)

@@ -301,11 +301,10 @@ static const char *parent_of(const struct judge *j)
 /* Its next chunk would be as unknown. */
 static void judge_hypertable(struct judge *j)
 {
-	wp_sql_add(
-		&j->cure,
-		"-- make %C a plain table, or one that PostgreSQL itself partitions (PARTITION BY "
-		"RANGE): sql/outbox_partitioned.sql creates one",
-		parent_of(j));
+	wp_sql_add(&j->cure,
+		   "-- make %C a plain table, or one that PostgreSQL itself partitions (PARTITION "
+		   "BY RANGE): sql/outbox_partitioned.sql creates one",
+		   parent_of(j));
 	FOUND_LOST(j, "publication_children",
 		   "%s is a TimescaleDB hypertable: its rows are in chunks, which are tables that "
 		   "inherit from it and are created all the time. Rows of a chunk that publication "
@@ -577,13 +576,12 @@ static void judge_lookalikes(struct judge *j)
 		   "-- if their rows are events, add a section [outbox.NAME], or cover them by "
 		   "outbox.leaves; else add their exact names to outbox.ignore: %C",
 		   answer_text(j, A_PUB_LOOKALIKE_NAMES));
-	FOUND_WARN(
-		j, "publication_lookalikes",
-		"publication %s has %ld more table%s with the id, key and payload columns of an "
-		"outbox (%s%s): a row of one stops the relay, because a pattern in outbox.ignore "
-		"does not cover such a table",
-		j->options->publication, count, count == 1 ? "" : "s",
-		answer_text(j, A_PUB_LOOKALIKE_NAMES), count > 5 ? ", ..." : "");
+	FOUND_WARN(j, "publication_lookalikes",
+		   "publication %s has %ld more table%s with the id, key and payload columns of an "
+		   "outbox (%s%s): a row of one stops the relay, because a pattern in "
+		   "outbox.ignore does not cover such a table",
+		   j->options->publication, count, count == 1 ? "" : "s",
+		   answer_text(j, A_PUB_LOOKALIKE_NAMES), count > 5 ? ", ..." : "");
 }
 
 void wp_judge_publication(struct judge *j)
@@ -607,8 +605,8 @@ static void judge_memberships(struct judge *j)
 	if (lacking > 0) {
 		wp_sql_add(
 			&j->cure,
-			"-- add each to the publication (ALTER PUBLICATION %I ADD TABLE ONLY "
-			"...), or publish whole schemas or all tables, which includes later ones",
+			"-- add each to the publication (ALTER PUBLICATION %I ADD TABLE ONLY ...), "
+			"or publish whole schemas or all tables, which includes later ones",
 			publication);
 		FOUND_LOST(j, "publication_table",
 			   "publication %s lacks %ld of the %ld tables that fit the pattern "

@@ -69,9 +69,8 @@ enum wp_rc wp_slot_name_check(const char *slot, struct wp_error *error)
 	if (size >= 1 && size <= 63 &&
 	    strspn(slot, "abcdefghijklmnopqrstuvwxyz0123456789_") == size)
 		return WP_OK;
-	return wp_error_set(
-		error, WP_CONFIG,
-		"postgres.slot = %s: a slot's name has 1 to 63 lower-case letters, digits and "
-		"underscores",
-		slot);
+	return wp_error_set(error, WP_CONFIG,
+			    "postgres.slot = %s: a slot's name has 1 to 63 lower-case letters, "
+			    "digits and underscores",
+			    slot);
 }

@@ -350,13 +350,12 @@ enum wp_rc wp_slot_checkpoint_end_sql(PGconn *pg, const struct wp_slot_checkpoin
 		   wp_lsn_text(confirmed, lsn));
 	wp_sql_add(&sql, "  trouble = ");
 	add_trouble(&sql, row, ", trouble_at =");
-	wp_sql_add(
-		&sql,
-		",\n  owner = %L, system_identifier = %L, timeline = %s, epoch = greatest(epoch, "
-		"%s), topics = %L\n"
-		"WHERE slot = %L AND (owner = %L",
-		row->owner, n.system_id, n.timeline, n.epoch,
-		row->topics != NULL ? row->topics : "", row->slot, row->owner);
+	wp_sql_add(&sql,
+		   ",\n  owner = %L, system_identifier = %L, timeline = %s, epoch = "
+		   "greatest(epoch, %s), topics = %L\n"
+		   "WHERE slot = %L AND (owner = %L",
+		   row->owner, n.system_id, n.timeline, n.epoch,
+		   row->topics != NULL ? row->topics : "", row->slot, row->owner);
 	/*
 	 * Two relays that find the slot free both write the row, and the one that does not get the
 	 * slot may do so last. One that is about to start has written where the slot stands now.
@@ -400,8 +399,7 @@ void wp_slot_checkpoint_renew_sql(struct wp_sql *sql, const char *slot, const ch
 		"SELECT set_config('synchronous_commit', 'local', true), "
 		"set_config('lock_timeout', '5000', true);\n"
 		"UPDATE walpost.slot_checkpoint w SET owner = %L, taken_at_lsn = "
-		"s.confirmed_flush_lsn, "
-		"taken_at = now(),\n"
+		"s.confirmed_flush_lsn, taken_at = now(),\n"
 		"  confirmed_lsn = s.confirmed_flush_lsn, confirmed_at = now(), stopped = true,\n"
 		"  server_started = pg_postmaster_start_time(), slot_transactions = NULL,\n"
 		"  trouble = NULL, trouble_at = NULL\n",

@@ -63,14 +63,13 @@ static void fail_without_publication(struct wp_copy *c, const char *sqlstate, co
 	struct wp_source_failure f = { .reaction = WP_REACT_STOP_HUMAN };
 	(void)snprintf(f.sqlstate, sizeof(f.sqlstate), "%s", sqlstate);
 	const char *name = c->setup.publication;
-	(void)wp_error_set(
-		&f.error, WP_CONFIG,
-		"publication \"%.64s\" does not exist at this position of the WAL (message from "
-		"the server: %.200s): the events there cannot be decoded, and nothing after them "
-		"was confirmed. Correct postgres.publication. If the publication was dropped or "
-		"created after the slot: create it where walpost check reports it "
-		"missing. " WP_SLOT_REPLACE,
-		name, said);
+	(void)wp_error_set(&f.error, WP_CONFIG,
+			   "publication \"%.64s\" does not exist at this position of the WAL "
+			   "(message from the server: %.200s): the events there cannot be decoded, "
+			   "and nothing after them was confirmed. Correct postgres.publication. If "
+			   "the publication was dropped or created after the slot: create it where "
+			   "walpost check reports it missing. " WP_SLOT_REPLACE,
+			   name, said);
 	fail_copy(c, &f);
 }
 

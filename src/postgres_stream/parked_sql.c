@@ -47,46 +47,34 @@ const char *wp_parked_raise_sql(int server_version)
 }
 
 const char wp_parked_put_sql[] = LOCKED_SQL
-	", i AS (INSERT INTO walpost.parked (slot, \"position\", outbox, key, id, type, topic,"
-	" relation, \"row\", content, reissued, settings, committed_at, code, reason,"
-	" first_reason, alone, next_attempt_at)"
-	" SELECT g.slot, r.\"position\", r.outbox, r.key, r.id, r.type, r.topic, r.relation,"
-	" r.\"row\", r.content::bytea, r.reissued, r.settings,"
-	" " EPOCH_SQL " + r.committed_at_us * interval '1 microsecond', r.code, r.reason,"
-	" r.first_reason, coalesce(r.alone, false),"
-	" CASE WHEN r.due_in_ms IS NOT NULL THEN " DUE_SQL " END"
-	" FROM g, json_to_recordset($3::json) AS r(\"position\" text, outbox text, key text,"
-	" id text, type text, topic text, relation text, \"row\" json, content text,"
-	" reissued text, settings text, committed_at_us bigint, code text, reason text,"
-	" first_reason text, alone boolean, due_in_ms bigint)"
-	" ON CONFLICT DO NOTHING)"
-	" SELECT count(*) FROM g";
+	", i AS (INSERT INTO walpost.parked (slot, \"position\", outbox, key, id, type, topic, "
+	"relation, \"row\", content, reissued, settings, committed_at, code, reason, first_reason, "
+	"alone, next_attempt_at) SELECT g.slot, r.\"position\", r.outbox, r.key, r.id, r.type, "
+	"r.topic, r.relation, r.\"row\", r.content::bytea, r.reissued, r.settings, " EPOCH_SQL
+	" + r.committed_at_us * interval '1 microsecond', r.code, r.reason, r.first_reason, "
+	"coalesce(r.alone, false), CASE WHEN r.due_in_ms IS NOT NULL THEN " DUE_SQL
+	" END FROM g, json_to_recordset($3::json) AS r(\"position\" text, outbox text, key text, "
+	"id text, type text, topic text, relation text, \"row\" json, content text, reissued text, "
+	"settings text, committed_at_us bigint, code text, reason text, first_reason text, alone "
+	"boolean, due_in_ms bigint) ON CONFLICT DO NOTHING) SELECT count(*) FROM g";
 
 const char wp_parked_change_sql[] = LOCKED_SQL
-	", r AS MATERIALIZED (SELECT * FROM json_to_recordset($3::json) AS r(kind text,"
-	" \"position\" text COLLATE \"C\", reason text, code text, attempts integer,"
-	" alone boolean, due_in_ms bigint)),"
-	" d AS (DELETE FROM walpost.parked p USING g, r WHERE r.kind = 'delete'"
-	" AND p.slot = g.slot AND p.\"position\" = r.\"position\"),"
-	" u AS (UPDATE walpost.parked p SET"
-	" reason = CASE r.kind WHEN 'failed' THEN coalesce(r.reason, p.reason)"
-	" ELSE p.reason END,"
-	" code = CASE r.kind WHEN 'failed' THEN coalesce(r.code, p.code) ELSE p.code END,"
-	" attempts = CASE r.kind WHEN 'failed' THEN r.attempts WHEN 'heard' THEN 0"
-	" ELSE p.attempts END,"
-	" last_attempt_at = CASE r.kind WHEN 'failed' THEN clock_timestamp()"
-	" ELSE p.last_attempt_at END,"
-	" next_attempt_at = CASE r.kind WHEN 'failed' THEN " DUE_SQL
-	" WHEN 'heard' THEN clock_timestamp() ELSE p.next_attempt_at END,"
-	" alone = CASE r.kind WHEN 'failed' THEN r.alone WHEN 'alone' THEN true"
-	" ELSE p.alone END,"
+	", r AS MATERIALIZED (SELECT * FROM json_to_recordset($3::json) AS r(kind text, "
+	"\"position\" text COLLATE \"C\", reason text, code text, attempts integer, alone boolean, "
+	"due_in_ms bigint)), d AS (DELETE FROM walpost.parked p USING g, r WHERE r.kind = 'delete' "
+	"AND p.slot = g.slot AND p.\"position\" = r.\"position\"), u AS (UPDATE walpost.parked p "
+	"SET reason = CASE r.kind WHEN 'failed' THEN coalesce(r.reason, p.reason) ELSE p.reason "
+	"END, code = CASE r.kind WHEN 'failed' THEN coalesce(r.code, p.code) ELSE p.code END, "
+	"attempts = CASE r.kind WHEN 'failed' THEN r.attempts WHEN 'heard' THEN 0 ELSE p.attempts "
+	"END, last_attempt_at = CASE r.kind WHEN 'failed' THEN clock_timestamp() ELSE "
+	"p.last_attempt_at END, next_attempt_at = CASE r.kind WHEN 'failed' THEN " DUE_SQL
+	" WHEN 'heard' THEN clock_timestamp() ELSE p.next_attempt_at END, alone = CASE r.kind WHEN "
+	"'failed' THEN r.alone WHEN 'alone' THEN true ELSE p.alone END,"
 	/* A skip that was asked for since the retry was seen stays. */
-	" act = CASE r.kind WHEN 'heard' THEN nullif(p.act, 'retry') ELSE p.act END"
-	" FROM g, r WHERE r.kind <> 'delete' AND p.slot = g.slot"
-	" AND p.\"position\" = r.\"position\""
+	" act = CASE r.kind WHEN 'heard' THEN nullif(p.act, 'retry') ELSE p.act END FROM g, r "
+	"WHERE r.kind <> 'delete' AND p.slot = g.slot AND p.\"position\" = r.\"position\""
 	/* What an earlier stream left to be written is older than what another relay wrote since. */
-	" AND (r.kind <> 'failed' OR p.attempts = r.attempts - 1))"
-	" SELECT count(*) FROM g";
+	" AND (r.kind <> 'failed' OR p.attempts = r.attempts - 1)) SELECT count(*) FROM g";
 
 #define LOADED_SQL                                                                       \
 	"q.\"position\", q.outbox, q.key, q.relation, q.\"row\", q.content, q.reissued," \
@@ -112,11 +100,10 @@ const char wp_parked_change_sql[] = LOCKED_SQL
  * are read to send one that is large, those are left out first that are too many by what is stored.
  */
 const char wp_parked_load_sql[] =
-	"SELECT w.\"position\", w.outbox, w.key, w.relation, w.\"row\", w.content, w.reissued,"
-	" w.first_reason, w.reason, w.attempts, w.alone,"
-	" CASE WHEN isfinite(w.committed_at) THEN"
-	" round(extract(epoch FROM w.committed_at - " EPOCH_SQL ") * 1000000) ELSE 0 END::bigint,"
-	" w.found, " GENERATION_SQL(
+	"SELECT w.\"position\", w.outbox, w.key, w.relation, w.\"row\", w.content, w.reissued, "
+	"w.first_reason, w.reason, w.attempts, w.alone, CASE WHEN isfinite(w.committed_at) THEN "
+	"round(extract(epoch FROM w.committed_at - " EPOCH_SQL
+	") * 1000000) ELSE 0 END::bigint, w.found, " GENERATION_SQL(
 		"g.") " FROM walpost.parking g LEFT JOIN LATERAL"
 		      " (SELECT v.*, coalesce(sum(v.size)" BEHIND_SQL
 		      " FROM (SELECT u.\"position\", u.outbox, u.key, u.relation, u.\"row\", "
@@ -147,10 +134,9 @@ const char wp_parked_look_sql[] = "SELECT p.\"position\", p.outbox, p.key, p.act
 	      " WHERE g.slot = $1::text ORDER BY p.\"position\"";
 
 const char wp_parked_standby_sql[] =
-	"SELECT pg_current_wal_flush_lsn(),"
-	" min(CASE WHEN s.slot_type = 'physical' AND s.invalidation_reason IS NULL"
-	" AND s.restart_lsn IS NOT NULL THEN s.restart_lsn ELSE '0/0'::pg_lsn END),"
-	" string_agg('slot ' || n || " WP_STANDBY_SLOT_FAULT_SQL
+	"SELECT pg_current_wal_flush_lsn(), min(CASE WHEN s.slot_type = 'physical' AND "
+	"s.invalidation_reason IS NULL AND s.restart_lsn IS NOT NULL THEN s.restart_lsn ELSE "
+	"'0/0'::pg_lsn END), string_agg('slot ' || n || " WP_STANDBY_SLOT_FAULT_SQL
 	", ', ' ORDER BY n)" WP_STANDBY_SLOTS_FROM_SQL;
 
 /* Read once in the life of a stream, of up to a million rows. */
@@ -160,19 +146,16 @@ void wp_parked_set_sql(struct wp_sql *sql, const char *slot, size_t aggregates_m
 {
 	char limit[24];
 	(void)snprintf(limit, sizeof(limit), "%zu", aggregates_max + 1);
-	wp_sql_add(
-		sql,
-		"%sSELECT a.first, a.outbox, a.key, p.code, p.settings, p.alone,"
-		" CASE WHEN p.next_attempt_at IS NULL OR p.next_attempt_at = '-infinity'"
-		" THEN CASE WHEN isfinite(p.parked_at)"
-		" THEN round(extract(epoch FROM p.parked_at - clock_timestamp()) * 1000) ELSE 0 END"
-		" WHEN p.next_attempt_at = 'infinity' THEN 9223372036854775807"
-		" ELSE round(extract(epoch FROM p.next_attempt_at - clock_timestamp()) * 1000)"
-		" END::bigint,"
-		" a.events, CASE WHEN isfinite(a.oldest) THEN greatest(0,"
-		" round(extract(epoch FROM clock_timestamp() - a.oldest) * 1000)) ELSE 0"
-		" END::bigint",
-		patiently_sql);
+	wp_sql_add(sql,
+		   "%sSELECT a.first, a.outbox, a.key, p.code, p.settings, p.alone, CASE WHEN "
+		   "p.next_attempt_at IS NULL OR p.next_attempt_at = '-infinity' THEN CASE WHEN "
+		   "isfinite(p.parked_at) THEN round(extract(epoch FROM p.parked_at - "
+		   "clock_timestamp()) * 1000) ELSE 0 END WHEN p.next_attempt_at = 'infinity' THEN "
+		   "9223372036854775807 ELSE round(extract(epoch FROM p.next_attempt_at - "
+		   "clock_timestamp()) * 1000) END::bigint, a.events, CASE WHEN isfinite(a.oldest) "
+		   "THEN greatest(0, round(extract(epoch FROM clock_timestamp() - a.oldest) * "
+		   "1000)) ELSE 0 END::bigint",
+		   patiently_sql);
 	wp_sql_add(sql,
 		   " FROM (SELECT min(\"position\") AS first, outbox, key, count(*) AS events,"
 		   " min(parked_at) AS oldest FROM walpost.parked WHERE slot = %L"

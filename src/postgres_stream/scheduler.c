@@ -38,14 +38,13 @@ struct wp_scheduler {
 /* By the catalog: who may not use the schema cannot ask by name. */
 static const char look_sql[] =
 	"SELECT p.oid IS NOT NULL, coalesce(has_schema_privilege(n.oid, 'USAGE') AND "
-	"has_function_privilege(p.oid, 'EXECUTE'), false), current_user "
-	"FROM (VALUES (1)) one LEFT JOIN (pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n "
-	"ON n.oid = p.pronamespace AND n.nspname = 'walpost') ON p.proname = 'move_due'";
+	"has_function_privilege(p.oid, 'EXECUTE'), false), current_user FROM (VALUES (1)) one LEFT "
+	"JOIN (pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace AND "
+	"n.nspname = 'walpost') ON p.proname = 'move_due'";
 enum { EXISTS, ALLOWED, ROLE };
 
-static const char move_sql[] =
-	"SELECT moved, set_aside, busy, due, overdue, failed, late_ms, next_ms, error "
-	"FROM walpost.move_due(500)";
+static const char move_sql[] = "SELECT moved, set_aside, busy, due, overdue, failed, late_ms, "
+			       "next_ms, error FROM walpost.move_due(500)";
 enum { MOVED, SET_ASIDE, BUSY, DUE, OVERDUE, FAILED, LATE, NEXT, ERROR, MOVE_COLUMNS };
 
 static bool wants(void *arg)

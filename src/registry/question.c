@@ -161,11 +161,10 @@ static enum wp_rc read_answer(struct wp_registry_question *q, struct wp_span bod
 				   (q->version == 0 || q->schema.version == q->version) &&
 				   read_kind(body, &q->schema.kind)))
 		return WP_OK;
-	return wp_error_set(
-		&q->error, WP_CONFIG,
-		"subject %s: what %s answers is not what a schema registry does: correct "
-		"outbox.schema.registry",
-		q->name, place->text);
+	return wp_error_set(&q->error, WP_CONFIG,
+			    "subject %s: what %s answers is not what a schema registry does: "
+			    "correct outbox.schema.registry",
+			    q->name, place->text);
 }
 
 static enum wp_rc explain(struct wp_registry_question *q, const struct wp_http_response *response,
@@ -188,11 +187,10 @@ static enum wp_rc explain(struct wp_registry_question *q, const struct wp_http_r
 				    "correct outbox.schema.versions",
 				    q->name, (unsigned long)q->version, place.text);
 	if (response->status == 404)
-		return wp_error_set(
-			&q->error, rc,
-			"%s%s: %s answered with status 404, as no schema registry does: "
-			"correct outbox.schema.registry",
-			of, q->name, place.text);
+		return wp_error_set(&q->error, rc,
+				    "%s%s: %s answered with status 404, as no schema registry "
+				    "does: correct outbox.schema.registry",
+				    of, q->name, place.text);
 	if (response->status == 401)
 		return wp_error_set(&q->error, rc,
 				    "%s%s: the schema registry at %s does not accept the login "

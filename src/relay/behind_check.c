@@ -100,15 +100,14 @@ void wp_behind_say(const struct wp_position *p, const struct wp_source_facts *f,
 	enum wp_behind behind = wp_behind_judge(p, &f->timelines, f->server_lsn, &end);
 
 	say_what_happened(behind, p, f, end, happened, sizeof(happened));
-	(void)wp_error_set(
-		ret, WP_CONFIG,
-		"the database is behind the events delivered from it. An event with "
-		"walpost-position %s %s; %s. So consumers have events that this database does not "
-		"have. %s. To continue from this server nevertheless, set relay.epoch = %u, send "
-		"the rows that Kafka does not have with `walpost backfill --missing --force`, and "
-		"start again%s",
-		wp_position_text(p, position), where, happened, order_of_new(p, &f->timelines),
-		(unsigned)p->epoch + 1, hint);
+	(void)wp_error_set(ret, WP_CONFIG,
+			   "the database is behind the events delivered from it. An event with "
+			   "walpost-position %s %s; %s. So consumers have events that this "
+			   "database does not have. %s. To continue from this server nevertheless, "
+			   "set relay.epoch = %u, send the rows that Kafka does not have with "
+			   "`walpost backfill --missing --force`, and start again%s",
+			   wp_position_text(p, position), where, happened,
+			   order_of_new(p, &f->timelines), (unsigned)p->epoch + 1, hint);
 }
 
 /* -- asking --------------------------------------------------------------- */

@@ -161,12 +161,11 @@ enum wp_rc wp_parking_load(struct wp_parking *p, const struct wp_parked_aggregat
 			   struct wp_error *error)
 {
 	if (p->set.count >= p->options.aggregates_max)
-		return wp_error_set(
-			error, WP_DATA,
-			"more aggregates are parked than park.aggregates.max = %zu "
-			"allows: raise it, or cure what keeps them (walpost parked list), "
-			"or discard them (walpost parked purge)",
-			p->options.aggregates_max);
+		return wp_error_set(error, WP_DATA,
+				    "more aggregates are parked than park.aggregates.max = %zu "
+				    "allows: raise it, or cure what keeps them (walpost parked "
+				    "list), or discard them (walpost parked purge)",
+				    p->options.aggregates_max);
 	struct wp_aggregate *added = wp_aggregates_add(&p->set, a->outbox, a->key, &a->position);
 	if (added == NULL)
 		return wp_error_set(error, WP_NOMEM, "out of memory for %zu parked aggregates",

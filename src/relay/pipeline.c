@@ -815,12 +815,11 @@ enum wp_rc wp_pipeline_parked_outbox(const struct wp_pipeline *p, struct wp_span
 	struct wp_buffer now;
 
 	if (found == NULL)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"events of outbox %.*s are parked in walpost.parked, but no "
-			"outbox of that name is configured: configure it again, or give "
-			"them up: walpost parked purge --outbox",
-			(int)outbox.size, (const char *)outbox.data);
+		return wp_error_set(error, WP_CONFIG,
+				    "events of outbox %.*s are parked in walpost.parked, but no "
+				    "outbox of that name is configured: configure it again, or "
+				    "give them up: walpost parked purge --outbox",
+				    (int)outbox.size, (const char *)outbox.data);
 	wp_buffer_init(&now, 4096);
 	enum wp_rc rc = write_settings(&now, found->options);
 	if (rc == WP_OK && !wp_span_equal(wp_buffer_span(&now), settings))

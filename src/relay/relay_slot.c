@@ -277,10 +277,9 @@ void wp_relay_drain(struct wp_relay *r, struct wp_now now)
 		wp_relay_note(r, WP_NOTE_INFO, "drain_void")->lsn = r->stop.drain.lsn;
 		break;
 	case WP_DRAIN_UNANSWERED:
-		(void)wp_error_set(
-			&wp_relay_note(r, WP_NOTE_WARN, "drain_void")->error, WP_OK,
-			"a mark of walpost drain was read, but the server did not answer whether "
-			"the drain still waits");
+		(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "drain_void")->error, WP_OK,
+				   "a mark of walpost drain was read, but the server did not "
+				   "answer whether the drain still waits");
 		break;
 	}
 }

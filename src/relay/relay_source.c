@@ -54,9 +54,8 @@ static void note_foreign_client(struct wp_relay *r, const struct wp_source_facts
 	n->lsn = f->slot_confirmed;
 	(void)wp_error_set(
 		&n->error, WP_OK,
-		"slot %s is held by a client that is no walpost relay: %s. Nobody delivers "
-		"events while it is, and what it confirms is lost: end it, and check what it "
-		"was for",
+		"slot %s is held by a client that is no walpost relay: %s. Nobody delivers events "
+		"while it is, and what it confirms is lost: end it, and check what it was for",
 		r->setup.slot, f->holder);
 }
 
@@ -354,14 +353,14 @@ static void note_dead_letter(struct wp_relay *r)
 	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
 	char position[WP_POSITION_TEXT_SIZE];
 
-	(void)wp_error_set(
-		&wp_relay_note(r, WP_NOTE_WARN, "dead_letter")->error, WP_OK,
-		"the event of %s%s with id %s (position %s, %zu bytes, topic %s) goes to "
-		"dead-letter topic %s: %s",
-		wp_relay_event_kind(e), e->table, e->id[0] != '\0' ? e->id : "NULL",
-		wp_position_text(&e->position, position), e->size,
-		e->topic[0] != '\0' ? e->topic : "unknown", r->setup.options->dead_letter_topic,
-		wp_pipeline_reason(r->pipeline)->text);
+	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "dead_letter")->error, WP_OK,
+			   "the event of %s%s with id %s (position %s, %zu bytes, topic %s) goes "
+			   "to dead-letter topic %s: %s",
+			   wp_relay_event_kind(e), e->table, e->id[0] != '\0' ? e->id : "NULL",
+			   wp_position_text(&e->position, position), e->size,
+			   e->topic[0] != '\0' ? e->topic : "unknown",
+			   r->setup.options->dead_letter_topic,
+			   wp_pipeline_reason(r->pipeline)->text);
 }
 
 /* A later one of its aggregate is told of by metrics alone. */
@@ -435,12 +434,11 @@ static void note_ignored_message(struct wp_relay *r, struct wp_span prefix)
 	struct wp_excerpt shown;
 
 	if (wp_row_warnings_is_new_prefix(&r->warnings, prefix))
-		(void)wp_error_set(
-			&wp_relay_note(r, WP_NOTE_INFO, "message_ignored")->error, WP_OK,
-			"a logical message of prefix %s is not an event, because no "
-			"outbox.message.prefix names it; later messages of this prefix are only "
-			"counted",
-			wp_excerpt(&shown, prefix));
+		(void)wp_error_set(&wp_relay_note(r, WP_NOTE_INFO, "message_ignored")->error, WP_OK,
+				   "a logical message of prefix %s is not an event, because no "
+				   "outbox.message.prefix names it; later messages of this prefix "
+				   "are only counted",
+				   wp_excerpt(&shown, prefix));
 }
 
 static void note_rare(struct wp_relay *r, const struct wp_taken *taken,

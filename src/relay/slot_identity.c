@@ -110,15 +110,14 @@ static void say(const struct wp_slot_progress *p, const struct gap *g, struct wp
 	char confirmed[WP_LSN_TEXT_SIZE];
 	uint64_t bytes = g->slot > g->confirmed ? g->slot - g->confirmed : 0;
 
-	(void)wp_error_set(
-		error, WP_CONFIG,
-		"slot %s is at %s, but %.80s had confirmed only %s%s%s; %s. Someone advanced or "
-		"recreated it: no relay has read the %" PRIu64
-		" bytes of WAL between these positions, and events committed there may be missing "
-		"in Kafka. %s. Then start again",
-		p->slot, wp_lsn_text(g->slot, slot), g->who, wp_lsn_text(g->confirmed, confirmed),
-		*g->when ? " at " : "", g->when, g->how, bytes,
-		g->is_written ? WP_SLOT_MOVED : WP_SLOT_REPLACE);
+	(void)wp_error_set(error, WP_CONFIG,
+			   "slot %s is at %s, but %.80s had confirmed only %s%s%s; %s. Someone "
+			   "advanced or recreated it: no relay has read the %" PRIu64
+			   " bytes of WAL between these positions, and events committed there may "
+			   "be missing in Kafka. %s. Then start again",
+			   p->slot, wp_lsn_text(g->slot, slot), g->who,
+			   wp_lsn_text(g->confirmed, confirmed), *g->when ? " at " : "", g->when,
+			   g->how, bytes, g->is_written ? WP_SLOT_MOVED : WP_SLOT_REPLACE);
 }
 
 /* -- what this process knows itself -------------------------------------------- */
@@ -185,14 +184,14 @@ bool wp_slot_identity_tells_start(const struct wp_slot_progress *p, const struct
 
 	if (!v->claimed_from_other || !is_beyond_start(p, v))
 		return false;
-	(void)wp_error_set(
-		error, WP_OK,
-		"slot %s was at %s as this stream began, %" PRIu64
-		" bytes beyond %s, where this relay had found it. Another relay wrote its "
-		"name into walpost.slot_checkpoint meanwhile, so it may have confirmed the "
-		"rest: a moved slot would look the same",
-		p->slot, wp_lsn_text(v->claimed, slot), v->claimed - v->facts.slot_confirmed,
-		wp_lsn_text(v->facts.slot_confirmed, seen));
+	(void)wp_error_set(error, WP_OK,
+			   "slot %s was at %s as this stream began, %" PRIu64
+			   " bytes beyond %s, where this relay had found it. Another relay wrote "
+			   "its name into walpost.slot_checkpoint meanwhile, so it may have "
+			   "confirmed the rest: a moved slot would look the same",
+			   p->slot, wp_lsn_text(v->claimed, slot),
+			   v->claimed - v->facts.slot_confirmed,
+			   wp_lsn_text(v->facts.slot_confirmed, seen));
 	return true;
 }
 
@@ -348,9 +347,9 @@ static bool tells_distance_to_us(const struct wp_slot_identity *i, const struct 
 	(void)wp_error_set(
 		error, WP_OK,
 		"slot %s is at %s, %" PRIu64
-		" bytes beyond %s, which this process confirmed last; %s. Another process had "
-		"the slot, and without the record of walpost.slot_checkpoint it is not known "
-		"whether that was a relay: a moved slot would look the same",
+		" bytes beyond %s, which this process confirmed last; %s. Another process had the "
+		"slot, and without the record of walpost.slot_checkpoint it is not known whether "
+		"that was a relay: a moved slot would look the same",
 		p->slot, wp_lsn_text(f->slot_confirmed, slot), f->slot_confirmed - ours,
 		wp_lsn_text(ours, confirmed),
 		f->slot_checkpoint_unsure ? "its row cannot be read just now"

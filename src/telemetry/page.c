@@ -322,9 +322,9 @@ static void put_topics(struct wp_writer *w, const struct wp_telemetry *v)
 		return;
 	wp_writer_put(
 		w,
-		"<section id=\"topics\"><h2>From commit to confirmation, by topic</h2>"
-		"<div class=\"scroll\"><table>\n<tr><th>topic</th><th class=\"number\">events</th>"
-		"<th class=\"number\">p50</th><th class=\"number\">p99</th></tr>\n");
+		"<section id=\"topics\"><h2>From commit to confirmation, by topic</h2><div "
+		"class=\"scroll\"><table>\n<tr><th>topic</th><th class=\"number\">events</th><th "
+		"class=\"number\">p50</th><th class=\"number\">p99</th></tr>\n");
 	for (size_t i = 0; i < v->meter->topic_count; i++) {
 		const struct wp_meter_topic *t = &v->meter->topics[i];
 		if (t->delivery.count == 0)
@@ -382,10 +382,8 @@ static void put_configuration(struct wp_writer *w, const struct wp_telemetry *v)
 		w, "<section id=\"configuration\"><details><summary>Configuration, without secrets"
 		   "</summary>");
 	if (v->reloads.last_refused)
-		wp_writer_put(
-			w,
-			"<p class=\"error\">The last reload was refused: this is what is in force, "
-			"and not the file.</p>");
+		wp_writer_put(w, "<p class=\"error\">The last reload was refused: this is what is "
+				 "in force, and not the file.</p>");
 	wp_writer_put(w, "<pre>");
 	wp_page_put_text(w, v->configuration);
 	wp_writer_put(w, "</pre></details></section>\n");

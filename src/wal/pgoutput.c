@@ -369,11 +369,10 @@ enum wp_rc wp_pgoutput_read_beginning(struct wp_pgoutput *p, struct wp_span begi
 	if (rc != WP_OK)
 		return rc;
 	if (!has_head(p, &change))
-		return wp_error_set(
-			error, WP_PROTO,
-			"pgoutput: the first %zu bytes of message '%c' do not contain its "
-			"relation or prefix",
-			beginning.size, kind);
+		return wp_error_set(error, WP_PROTO,
+				    "pgoutput: the first %zu bytes of message '%c' do not contain "
+				    "its relation or prefix",
+				    beginning.size, kind);
 	*ret = change;
 	return WP_OK;
 }
