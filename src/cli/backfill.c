@@ -65,7 +65,8 @@ static void say_plan(const struct wp_backfill *b)
 			   b->skipped == 1 && !b->skipped_more ? "" : "s", b->postgres.slot);
 	printf("%s%" PRIu64 " rows, committed before %s\n", b->dry_run ? "would send " : "sending ",
 	       b->rows, b->lsn);
-	(void)fflush(stdout); /* whoever reads along; the end says whether it could be written */
+	/* Whoever reads along sees it now; say_end() tells whether it could be written. */
+	(void)fflush(stdout);
 }
 
 static int print_json(const struct wp_backfill *b)
@@ -103,7 +104,7 @@ static int say_end(const struct wp_backfill *b)
 
 /* -- the command -------------------------------------------------------------------------- */
 
-/* What the topics lack is known once all rows and all records were read. */
+/* The missing rows are known only once all rows and all records have been read. */
 static enum wp_rc find_missing(struct wp_backfill *b, struct wp_error *error)
 {
 	if (!b->missing)
@@ -149,7 +150,7 @@ static void warn_of_messages(const struct wp_backfill *b)
 	}
 }
 
-/* The slot begins behind all outboxes, and is one for all. */
+/* The slot begins behind the rows of all outboxes, because there is one slot for all. */
 static void warn_of_others(const struct wp_backfill *b)
 {
 	const struct wp_outboxes *all = &b->diff.config.outboxes;
@@ -258,7 +259,7 @@ static int start(struct wp_backfill *b, const struct wp_cli_line *line)
 
 int wp_command_backfill(int argc, char **argv)
 {
-	static struct wp_backfill b; /* large, and there is one */
+	static struct wp_backfill b; /* static because it is large; there is only one */
 	const char *rate = NULL, *timeout = NULL;
 	struct wp_diff_options *o = &b.diff.options;
 	const struct wp_cli_option options[] = {

@@ -1,8 +1,9 @@
 /*
- * `walpost backfill`: sends rows of the outboxes that lie before a slot's first position, while no
+ * `walpost backfill` sends rows of the outboxes that lie before a slot's first position, while no
  * relay streams, and then makes the slot that begins behind them. Here is what its files share: the
- * command (cli/backfill.c), which rows they are (cli/backfill_rows.c), what is parked or was discarded
- * (cli/backfill_parked.c), the producer (cli/backfill_send.c), and the slots (cli/backfill_slot.c).
+ * command (cli/backfill.c), which rows they are (cli/backfill_rows.c), what is parked or was
+ * discarded (cli/backfill_parked.c), the producer (cli/backfill_send.c), and the slots
+ * (cli/backfill_slot.c).
  *
  * The rows are those of the snapshot with which a temporary slot begins. That slot goes with its
  * session, so that whatever ends the command leaves nothing behind.
@@ -37,7 +38,7 @@ struct wp_backfill_flight {
 	char id[WP_EXCERPT_SIZE];
 };
 
-/* The producer, and what is on its way. */
+/* This is the producer, and what is on its way. */
 struct wp_backfill_sink {
 	struct wp_worker *worker; /* owned */
 	struct wp_sink *sink;	  /* owned */
@@ -61,7 +62,7 @@ struct wp_backfill_sink {
 	uint64_t dead_letters;
 };
 
-/* The row that was chosen last; owned. */
+/* This is the row that was chosen last; owned. */
 struct wp_backfill_last {
 	size_t table;
 	struct wp_buffer value; /* of the column of the order */
@@ -115,17 +116,17 @@ struct wp_backfill {
 
 /* -- slots: WP_CONFIG, WP_DATA, WP_IO with the error -- */
 
-/* A relay streams, or the slot is healthy: refused. */
+/* Refuses if a relay streams, or the slot is healthy. */
 enum wp_rc wp_backfill_judge_slot(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
-/* Nobody has used, moved, created or dropped the slot since. */
+/* Refuses if anybody has used, moved, created or dropped the slot since. */
 enum wp_rc wp_backfill_judge_unused(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
 enum wp_rc wp_backfill_begin_slot(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
 /*
- * What is sent from now on has the epoch of the configuration: the slot checkpoint says so, and a relay
- * refuses a lower one.
+ * Notes in the slot checkpoint that what is sent from now on has the epoch of the configuration; a
+ * relay refuses a lower one.
  */
 void wp_backfill_note_epoch(struct wp_backfill *b);
-/* Everything is confirmed: the real one. */
+/* Makes the real slot, once everything is confirmed. */
 enum wp_rc wp_backfill_make_slot(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
 
 /* -- rows: likewise -- */
@@ -137,7 +138,7 @@ enum wp_rc wp_backfill_send(struct wp_backfill *b, struct wp_error *error) WP_MU
 /* -- what is parked: likewise -- */
 
 enum wp_rc wp_backfill_find_parked(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
-/* Does an event of this key wait there? */
+/* Does an event of this key wait among them? */
 bool wp_backfill_is_parked(const struct wp_backfill *b, const struct wp_event *event);
 /* Counts the row, which is to be sent, if its event was discarded. */
 void wp_backfill_judge_discarded(struct wp_backfill *b, const struct wp_event *event);
@@ -146,26 +147,26 @@ void wp_backfill_judge_discarded(struct wp_backfill *b, const struct wp_event *e
 
 enum wp_rc wp_backfill_open_sink(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
 void wp_backfill_close_sink(struct wp_backfill *b);
-/* Whether the topics hold later events than the database has. */
+/* Do the topics hold later events than the database has? */
 enum wp_rc wp_backfill_judge_topic_ends(struct wp_backfill *b,
 					struct wp_error *error) WP_MUST_CHECK;
-/* Room to note which of the rows are confirmed. WP_NOMEM. */
+/* Makes room to note which of the rows are confirmed. Fails with WP_NOMEM. */
 enum wp_rc wp_backfill_begin_sending(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
 bool wp_backfill_is_confirmed(const struct wp_backfill *b, uint64_t row);
 /*
- * The record of b->row, or its dead letter. WP_DATA with the error: it can never be delivered; or
- * kafka.refused is set: one of those in flight cannot.
+ * Sends the record of b->row, or its dead letter. Returns WP_DATA with the error if it can never be
+ * delivered or, when kafka.refused is set, if one of those in flight cannot.
  */
 enum wp_rc wp_backfill_send_record(struct wp_backfill *b, const struct wp_record *record,
 				   struct wp_span id, bool is_letter,
 				   struct wp_error *error) WP_MUST_CHECK;
-/* After kafka.refused: nothing is in flight, and what is read now goes one after the other. */
+/* Follows kafka.refused: nothing is in flight then, and what is read now goes one after the other. */
 enum wp_rc wp_backfill_isolate(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
-/* The guilty one was found, and Kafka's refusal has broken the producer: a new one. */
+/* Renews the producer, which Kafka's refusal has broken, once the guilty event was found. */
 void wp_backfill_renew(struct wp_backfill *b);
-/* Its dead letter is confirmed: as before. */
+/* Goes on as before, once its dead letter is confirmed. */
 void wp_backfill_end_isolation(struct wp_backfill *b);
-/* Until each is confirmed. */
+/* Waits until each is confirmed. */
 enum wp_rc wp_backfill_flush(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

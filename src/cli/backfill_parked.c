@@ -1,3 +1,7 @@
+/*
+ * Tells `walpost backfill` which events are parked, and which were discarded with `walpost parked`
+ * or `walpost slot skip`.
+ */
 #define _GNU_SOURCE /* qsort_r() */
 #include "backfill.h"
 
@@ -58,7 +62,7 @@ static int compare_acts(const void *a, const void *b, void *acts)
 			   wp_span_of(PQgetvalue(acts, other, 1)));
 }
 
-/* They are sorted here: a server that has another encoding has another order. */
+/* The acts are sorted here, because a server with another encoding has another order. */
 static enum wp_rc sort_acts(struct wp_backfill *b, struct wp_error *error)
 {
 	int count = PQntuples(b->discarded);
@@ -73,7 +77,7 @@ static enum wp_rc sort_acts(struct wp_backfill *b, struct wp_error *error)
 	return WP_OK;
 }
 
-/* Asks for the newest, as many as rows are compared at most. */
+/* Asks for the newest acts, at most as many as rows are compared. */
 static enum wp_rc find_acts(struct wp_backfill *b, struct wp_error *error)
 {
 	enum wp_rc rc =
@@ -86,7 +90,7 @@ static enum wp_rc find_acts(struct wp_backfill *b, struct wp_error *error)
 	return rc == WP_OK ? sort_acts(b, error) : rc;
 }
 
-/* Their ids are not recorded, and their number only if they could be listed. */
+/* The ids of skipped events are not recorded, and their number only if they could be listed. */
 static enum wp_rc count_skipped(struct wp_backfill *b, struct wp_error *error)
 {
 	PGresult *r;

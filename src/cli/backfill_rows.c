@@ -1,3 +1,4 @@
+/* Reads the rows of `walpost backfill`: counts those to be sent, judges their order, sends them. */
 #include "backfill.h"
 
 #include <inttypes.h>
@@ -11,7 +12,7 @@ enum { BAR_WIDTH = 30, VALUE_MAX = 1 << 30 /* Postgres's own limit */ };
 
 /* -- reading them --------------------------------------------------------------------------- */
 
-/* Those of which no record can be made were not compared. */
+/* Rows of which no record can be made were not compared; they are always chosen. */
 static bool is_chosen(struct wp_backfill *b, enum wp_rc made)
 {
 	struct wp_matching_row row;
@@ -55,7 +56,7 @@ static enum wp_rc refuse(const struct wp_backfill *b, const struct wp_event *eve
 			    event->table, text != NULL ? text : "NULL", reason->text);
 }
 
-/* That librdkafka certainly refuses: with what is around a record it only grows. */
+/* Does librdkafka certainly refuse the record? What surrounds it only adds to its size. */
 static bool is_too_large(const struct wp_backfill *b, const struct wp_record *record,
 			 struct wp_error *reason)
 {
@@ -100,7 +101,7 @@ static enum wp_rc count_topic(struct wp_backfill *b, struct wp_span name, struct
 
 /* -- their order ----------------------------------------------------------------------------- */
 
-/* Of one key and one value. */
+/* Does the row have the key and the value of the order of the last one? */
 static bool follows_last(const struct wp_backfill *b, const struct wp_event *event)
 {
 	const struct wp_diff_reading *reading = &b->diff.reading;
@@ -277,7 +278,7 @@ enum wp_rc wp_backfill_send(struct wp_backfill *b, struct wp_error *error)
 
 	if (rc != WP_OK)
 		return rc;
-	do { /* ends: each time at least one dead letter is confirmed */
+	do { /* This ends, because each round confirms at least one dead letter. */
 		rc = read_rows(b, send_row, error);
 		if (rc == WP_OK)
 			rc = wp_backfill_flush(b, error);

@@ -1,3 +1,7 @@
+/*
+ * The producer of `walpost backfill`: it knows what is in flight and what is confirmed, and finds
+ * the event that Kafka refuses.
+ */
 #include "backfill.h"
 
 #include <poll.h>
@@ -15,8 +19,8 @@ enum {
 	STUCK_MS = 30000, /* then the command ends; a relay would wait */
 	REPORTS = 256,
 	FREE_MS = 3000,
-	ASK_MS = 500,	 /* whether a relay uses the slot */
-	REST_MS = 10000, /* until nothing is in flight any more */
+	ASK_MS = 500,	 /* how often it is asked whether a relay uses the slot */
+	REST_MS = 10000, /* how long to wait until nothing is in flight any more */
 };
 
 static int64_t now_ms(void)
@@ -60,16 +64,9 @@ static struct wp_backfill_flight *flight(struct wp_backfill *b, wp_ticket ticket
 	return &b->kafka.flights[ticket % WP_BACKFILL_IN_FLIGHT];
 }
 
-static void confirm(struct wp_backfill *b, const struct wp_backfill_flight *f)
-{
-	b->kafka.done[f->row / 8] |= (uint8_t)(1u << f->row % 8);
-	b->kafka.confirmed++;
-	b->kafka.dead_letters += f->is_letter;
-}
-
 /*
- * Those that were in flight beside a refused one fail too, which says nothing of them. Their reports
- * may come before that of the refused one, once the producer is broken.
+ * Events that were in flight beside a refused one fail too, which says nothing about them. Their
+ * reports may come before that of the refused one, once the producer is broken.
  */
 static enum wp_rc take_failure(struct wp_backfill *b, const struct wp_report *report,
 			       const struct wp_backfill_flight *f, struct wp_error *error)
@@ -97,7 +94,9 @@ static enum wp_rc take_report(struct wp_backfill *b, const struct wp_report *rep
 	b->kafka.in_flight_size -= f->size;
 	if (report->outcome != WP_CONFIRMED)
 		return take_failure(b, report, f, error);
-	confirm(b, f);
+	b->kafka.done[f->row / 8] |= (uint8_t)(1u << f->row % 8);
+	b->kafka.confirmed++;
+	b->kafka.dead_letters += f->is_letter;
 	return WP_OK;
 }
 
@@ -148,12 +147,13 @@ static enum wp_rc step(struct wp_backfill *b, int wait_ms, struct wp_error *erro
 		wp_worker_collect(b->kafka.worker);
 	if (ready > 0 && fds[0].revents != 0 && sink->ops->woken != NULL)
 		sink->ops->woken(sink);
-	(void)ev_run(b->diff.console.loop, EVRUN_NOWAIT); /* signals, and the sessions' ends */
+	(void)ev_run(b->diff.console.loop, EVRUN_NOWAIT); /* signals, and sessions that end */
 	if (b->diff.console.interrupted)
 		return wp_error_set(error, WP_IO, "interrupted: no slot was created");
 	for (size_t count = REPORTS; count == REPORTS;) {
 		count = sink->ops->collect(sink, now_ms(), reports, REPORTS);
-		for (size_t i = 0; i < count; i++) { /* all: what is confirmed is not sent again */
+		/* All are taken, because what is confirmed is not sent again. */
+		for (size_t i = 0; i < count; i++) {
 			enum wp_rc taken =
 				take_report(b, &reports[i], rc == WP_OK ? error : &later);
 			rc = rc == WP_OK ? taken : rc;
@@ -286,7 +286,7 @@ void wp_backfill_renew(struct wp_backfill *b)
 	b->kafka.sink->ops->restart(b->kafka.sink, WP_BATCHING_ONE_BY_ONE);
 }
 
-/* What is not reported by then may have arrived, and comes again. */
+/* An event that is not reported within REST_MS may have arrived, and is sent again. */
 enum wp_rc wp_backfill_isolate(struct wp_backfill *b, struct wp_error *error)
 {
 	struct wp_sink *sink = b->kafka.sink;
@@ -318,15 +318,10 @@ void wp_backfill_end_isolation(struct wp_backfill *b)
 
 /* -- what is there already ------------------------------------------------------------------ */
 
-static const char *source_of(const struct wp_backfill *b)
-{
-	return b->diff.outboxes.items[0].headers_source;
-}
-
 enum wp_rc wp_backfill_judge_topic_ends(struct wp_backfill *b, struct wp_error *error)
 {
 	struct wp_topic_ends_question question = {
-		.source = source_of(b),
+		.source = b->diff.outboxes.items[0].headers_source,
 		.epoch = b->diff.config.relay.epoch,
 		.topics = b->delivered_to,
 	};

@@ -1,3 +1,7 @@
+/*
+ * Decides whether `walpost backfill` may make its slot, takes the snapshot with a temporary one,
+ * and makes the slot when all rows are sent.
+ */
 #include "backfill.h"
 
 #include <stdio.h>
@@ -105,7 +109,10 @@ static enum wp_rc judge_publication(struct wp_backfill *b, struct wp_error *erro
 	return WP_OK;
 }
 
-/* A restored database whose slot checkpoint row is of a later state, or of another system. */
+/*
+ * Refuses a restored database, whose slot checkpoint row is of a later state or of another system,
+ * until relay.epoch is raised.
+ */
 static enum wp_rc judge_slot_checkpoint(struct wp_backfill *b, struct wp_error *error)
 {
 	PGresult *row;
@@ -117,7 +124,7 @@ static enum wp_rc judge_slot_checkpoint(struct wp_backfill *b, struct wp_error *
 		    "c.confirmed_lsn), c.topics FROM walpost.slot_checkpoint c WHERE c.slot = %L",
 		    b->postgres.slot, NULL, &row, error);
 
-	if (rc != WP_OK) /* without the right to read it nothing is known, for a relay too */
+	if (rc != WP_OK) /* a role that may not read it knows nothing, and neither does a relay */
 		return strncmp(b->session.failure.sqlstate, "42", 2) == 0 ? WP_OK : rc;
 	if (PQntuples(row) == 1)
 		wp_topic_list_merge(&b->delivered_to, PQgetvalue(row, 0, 4));
@@ -230,7 +237,7 @@ void wp_backfill_note_epoch(struct wp_backfill *b)
 
 /* -- the last step ------------------------------------------------------------------------- */
 
-/* The server's word may wait for a relay that has the slot by now: not longer than this. */
+/* We wait no longer for the server, which may itself wait for a relay that has the slot by now. */
 #define FLAG_WITHIN_S 5.
 
 static void give_up(void *arg)
@@ -239,14 +246,14 @@ static void give_up(void *arg)
 	struct wp_session *s = arg;
 
 	PGcancel *request = PQgetCancel(wp_session_pg(s));
-	if (request != NULL)
-		(void)PQcancel(request, problem, sizeof(problem)); /* else it is tried again */
+	if (request != NULL) /* if this fails, it is tried again */
+		(void)PQcancel(request, problem, sizeof(problem));
 	PQfreeCancel(request);
 }
 
 /*
- * As `slot create` makes it. A copy does not take over the flag. The slot itself is right without
- * it, and a relay may be on it: it stays.
+ * Sets the flag as `slot create` does, because a copy does not take it over. If this fails, the
+ * slot stays: it is right without the flag, and a relay may already use it.
  */
 static void set_failover(struct wp_backfill *b)
 {
@@ -269,8 +276,8 @@ static void set_failover(struct wp_backfill *b)
 }
 
 /*
- * From here until the slot checkpoint is renewed a relay is to refuse the slot: it has no failover flag
- * yet, and if we end now, nobody sets it. This is what makes a relay refuse (slot_moved): the
+ * From here until the slot checkpoint is renewed a relay is to refuse the slot: it has no failover
+ * flag yet, and if we end now, nobody sets it. This is what makes a relay refuse (slot_moved): the
  * recorded one had stopped, and the slot is further. Without a row it goes on from the slot, before
  * which everything is in Kafka. Without slot_transactions, cleanup takes no row for delivered by
  * this slot (sql/cleanup.sql).
@@ -287,7 +294,7 @@ static void claim_slot_checkpoint(struct wp_backfill *b)
 	(void)!do_it(&b->session, claim_sql, b->postgres.slot, NULL, &ignored);
 }
 
-/* Else a relay would refuse the slot as one that was moved. */
+/* Without this, a relay would refuse the slot as one that was moved. */
 static void renew_slot_checkpoint(struct wp_backfill *b)
 {
 	struct wp_error error;

@@ -16,7 +16,7 @@ enum {
 	 */
 	BATCH_FIRST = 1000,
 	BATCH_MAX = 100000,
-	/* So many come at once, but for those that are larger: these come alone. */
+	/* So many messages are fetched at once; one larger than SMALL_MAX is fetched alone. */
 	FETCH_MAX = 256,
 	SMALL_MAX = 16 * 1024,
 };
@@ -133,7 +133,7 @@ enum wp_rc wp_changes_begin(struct wp_changes *c, const struct wp_changes_setup 
 
 /* -- what it says ---------------------------------------------------------- */
 
-/* The server gathers all of it before it gives the first: then it is confirmed. */
+/* The server gathers the whole batch, and so confirms it, before it returns the first message. */
 static enum wp_rc declare(struct wp_changes *c, struct wp_error *error)
 {
 	char until[WP_LSN_TEXT_SIZE + 2] = "NULL", lsn[WP_LSN_TEXT_SIZE], batch[16];
@@ -157,7 +157,7 @@ static enum wp_rc declare(struct wp_changes *c, struct wp_error *error)
 	return rc;
 }
 
-/* What is larger than `whole_max` comes as a NULL. */
+/* A message that is larger than `whole_max` comes as a NULL. */
 static enum wp_rc fetch(struct wp_changes *c, int whole_max, const char *direction, int number,
 			PGresult **ret, struct wp_error *error)
 {
@@ -175,7 +175,7 @@ static enum wp_rc hand_over(const PGresult *rows, int row, wp_changes_take take,
 	return take(arg, message, error);
 }
 
-/* The `number`th of the batch, whatever its size. The cursor then stands on it. */
+/* Takes the `number`th message of the batch, whatever its size. The cursor then stands on it. */
 static enum wp_rc take_large(struct wp_changes *c, int number, wp_changes_take take, void *arg,
 			     struct wp_error *error)
 {
@@ -190,23 +190,14 @@ static enum wp_rc take_large(struct wp_changes *c, int number, wp_changes_take t
 	return rc;
 }
 
-/* Behind a large one others follow, perhaps: what is behind it is not read in vain each time. */
-static void adapt(struct wp_changes *c, bool large)
-{
-	if (large)
-		c->fetch_count = 1;
-	else if (c->fetch_count < FETCH_MAX)
-		c->fetch_count *= 2;
-}
-
-/* Some more; `taken` counts those of the batch. */
+/* Takes some more messages; `taken` counts those of the batch. */
 static enum wp_rc take_some(struct wp_changes *c, int *taken, bool *ret_more, wp_changes_take take,
 			    void *arg, struct wp_error *error)
 {
 	PGresult *rows;
 	int wanted = c->fetch_count;
 	bool cut = false;
-	/* One alone comes whole at once. */
+	/* A message that is fetched alone is fetched whole at once. */
 	enum wp_rc rc =
 		fetch(c, wanted == 1 ? INT_MAX : SMALL_MAX, "FORWARD", wanted, &rows, error);
 	if (rc != WP_OK)
@@ -218,7 +209,11 @@ static enum wp_rc take_some(struct wp_changes *c, int *taken, bool *ret_more, wp
 		rc = cut ? take_large(c, *taken, take, arg, error)
 			 : hand_over(rows, row, take, arg, error);
 	}
-	adapt(c, cut || (wanted == 1 && count == 1 && PQgetlength(rows, 0, 0) > SMALL_MAX));
+	/* Others may follow a large message: what is behind it is not read in vain each time. */
+	if (cut || (wanted == 1 && count == 1 && PQgetlength(rows, 0, 0) > SMALL_MAX))
+		c->fetch_count = 1;
+	else if (c->fetch_count < FETCH_MAX)
+		c->fetch_count *= 2;
 	*ret_more = cut || count == wanted;
 	PQclear(rows);
 	return rc;
@@ -245,7 +240,7 @@ enum wp_rc wp_changes_read(struct wp_changes *c, wp_changes_take take, void *arg
 static enum wp_rc read_system(const PGresult *r, uint32_t *ret_current, wp_lsn *ret_log_end,
 			      struct wp_error *error)
 {
-	/* systemid, timeline, xlogpos, dbname */
+	/* The columns are systemid, timeline, xlogpos and dbname. */
 	if (PQntuples(r) != 1 || PQnfields(r) < 4 ||
 	    wp_lsn_parse(wp_span_of(PQgetvalue(r, 0, 2)), ret_log_end) != WP_OK)
 		return wp_error_set(error, WP_PROTO, "unexpected result of IDENTIFY_SYSTEM");
@@ -253,7 +248,7 @@ static enum wp_rc read_system(const PGresult *r, uint32_t *ret_current, wp_lsn *
 	return WP_OK;
 }
 
-/* Where its file is gone, a relay does without as well. */
+/* Where the file of the history is gone, a relay does without it as well. */
 static enum wp_rc find_history(struct wp_session *s, uint32_t current, struct wp_timelines *ret,
 			       struct wp_error *error)
 {

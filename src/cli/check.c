@@ -15,7 +15,7 @@ struct topics {
 	char names[WP_TOPIC_LIST_SIZE]; /* of those that were seen */
 };
 
-/* Once each: the first says most. What has no room is left out. */
+/* Adds each topic once, for the first says most. A topic that has no room is left out. */
 static void add_topic(struct topics *t, const struct wp_topic_wanted *topic)
 {
 	for (size_t i = 0; i < t->count; i++)
@@ -48,14 +48,7 @@ static void add_seen(struct topics *t, const struct wp_topic_list *list)
 				  &(struct wp_topic_wanted){ .name = name, .use = WP_TOPIC_SEEN });
 }
 
-static void add_held(struct topics *t, const struct wp_check *c)
-{
-	for (size_t i = 0; i < c->held_count; i++)
-		add_topic(t, &(struct wp_topic_wanted){ .name = c->held[i].topic,
-							.use = WP_TOPIC_AHEAD });
-}
-
-/* With dead-letter or park, what a topic refuses is set aside, and stops nobody. */
+/* With dead-letter or park, an event that a topic refuses is set aside, and stops no relay. */
 static void add_largest(struct topics *t, const struct wp_check *c)
 {
 	if (c->config.relay.poison != WP_POISON_STOP)
@@ -66,10 +59,10 @@ static void add_largest(struct topics *t, const struct wp_check *c)
 				t->items[i].largest = c->held[j].largest;
 }
 
-/* All that Kafka tells. */
+/* Checks all that Kafka can tell. */
 static void check_kafka(struct wp_check *c)
 {
-	static struct topics topics; /* large, and there is one */
+	static struct topics topics; /* static because it is large; there is only one */
 	const struct wp_relay_options *relay = &c->config.relay;
 
 	if (relay->sink != WP_SINK_KIND_KAFKA)
@@ -81,7 +74,9 @@ static void check_kafka(struct wp_check *c)
 	if (relay->poison == WP_POISON_DEAD_LETTER || parks)
 		add_topic(&topics, &(struct wp_topic_wanted){ .name = relay->dead_letter_topic,
 							      .use = WP_TOPIC_DEAD_LETTERS });
-	add_held(&topics, c);
+	for (size_t i = 0; i < c->held_count; i++)
+		add_topic(&topics, &(struct wp_topic_wanted){ .name = c->held[i].topic,
+							      .use = WP_TOPIC_AHEAD });
 	add_seen(&topics, &c->topics);
 	add_largest(&topics, c);
 	wp_kafka_check(&c->config.kafka, topics.items, topics.count, KAFKA_TIMEOUT_MS,
@@ -123,7 +118,7 @@ static int check(struct wp_check *c, bool json)
 
 int wp_command_check(int argc, char **argv)
 {
-	static struct wp_check c; /* large, and there is one */
+	static struct wp_check c; /* static because it is large; there is only one */
 	bool json = false;
 	const struct wp_cli_option options[] = {
 		{ "--json", NULL, "as a JSON array of level, room, about, name, what and cure",

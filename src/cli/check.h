@@ -1,8 +1,8 @@
 /*
- * `walpost check`: what its files share. The command (check.c) asks Postgres (check_postgres.c,
- * check_decoding.c, check_holds.c, check_parked.c, check_scheduled.c,
- * check_cleanup.c, check_types.c, check_servers.c), then Kafka; check_login.c says how it got in; check_schemas.c
- * asks a schema registry.
+ * Here is what the files of `walpost check` share. The command (check.c) asks Postgres
+ * (check_postgres.c, check_decoding.c, check_holds.c, check_parked.c, check_scheduled.c,
+ * check_cleanup.c, check_types.c, check_servers.c), then Kafka; check_login.c says how it got in;
+ * check_schemas.c asks a schema registry.
  */
 #ifndef WALPOST_SRC_CLI_CHECK_H
 #define WALPOST_SRC_CLI_CHECK_H
@@ -19,7 +19,7 @@
 
 enum { WP_CHECK_TOPICS_MAX = 256 };
 
-/* A topic of events that the slot holds. */
+/* The slot holds events for this topic. */
 struct wp_check_held {
 	char topic[WP_TOPIC_SIZE];
 	struct wp_topic_largest largest;
@@ -35,7 +35,7 @@ struct wp_check {
 	size_t held_count; /* what has no room is left out */
 };
 
-/* All that the server tells. Begins the list of findings anew: it comes first. */
+/* Checks all that the server tells. It comes first, because it begins the list of findings anew. */
 void wp_check_postgres(struct wp_check *c);
 /* A publication is younger than some of what the slot holds: can that be decoded? */
 void wp_check_decoding(struct wp_check *c, struct wp_session *session);
@@ -49,31 +49,32 @@ void wp_check_scheduled(struct wp_check *c, struct wp_session *session);
 void wp_check_cleanup(struct wp_check *c, struct wp_session *session);
 /* With several servers in the conninfo: does a standby keep the slot from being copied to it? */
 void wp_check_servers(struct wp_check *c);
-/* What a login gave: whom it stands for, and until when. Never the secret. NULL: none is wanted. */
+/*
+ * Says what a login gave, whom it stands for and until when, and never the secret. `login` is NULL
+ * if none is wanted.
+ */
 void wp_check_login(struct wp_check *c, struct wp_login *login, enum wp_finding_room room);
-/* Of so many outboxes only what is wrong with each is found (WP_PREFLIGHT_TABLES_IN_FULL). */
+/* With so many outboxes only what is wrong with each is found (WP_PREFLIGHT_TABLES_IN_FULL). */
 static inline bool wp_check_is_brief(const struct wp_check *c)
 {
 	return c->wanted.wanted.count > WP_PREFLIGHT_TABLES_IN_FULL;
 }
 
-/* With outbox.schema.registry: the schemas of these topics' events. */
+/* Checks the schemas of these topics' events, with outbox.schema.registry. */
 void wp_check_schemas(struct wp_check *c, const struct wp_topic_wanted *topics, size_t count);
 /* Are the columns of types that do for what they mean? */
 void wp_check_types(struct wp_check *c, struct wp_session *session);
 
-/* WP_OK: a finding that is fine; else a failure. */
+/* Adds a finding that is fine for WP_OK, else a failure. */
 void wp_check_add(struct wp_check *c, enum wp_rc rc, enum wp_finding_room room, const char *name,
 		  const char *fine, const struct wp_error *error, const char *cure);
 /* The cure is to grant `role` what the script makes. */
 void wp_check_add_grants(struct wp_check *c, struct wp_session *session,
 			 enum wp_finding_level level, const char *name, const struct wp_error *what,
 			 enum wp_grants which, const char *role);
-/* Every finding of that name is fine, and there is one. */
+/* Is every finding of that name fine, and is there one? */
 bool wp_check_is_fine(const struct wp_check *c, const char *name);
-/*
- * One SELECT, written by `write`. WP_IO, WP_CONFIG, WP_NOMEM with the error; the caller clears `ret`.
- */
+/* Asks one SELECT, written by `write`. Fails with WP_IO, WP_CONFIG, WP_NOMEM; the caller clears `ret`. */
 enum wp_rc wp_check_ask(struct wp_check *c, struct wp_session *session,
 			void (*write)(struct wp_sql *sql, const struct wp_check *c), PGresult **ret,
 			struct wp_error *error) WP_MUST_CHECK;

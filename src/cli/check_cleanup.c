@@ -1,13 +1,13 @@
 /*
- * With cleanup.mode: may the relay remove rows, can they be found fast, and is there something that keeps it from all of
- * them? Without it nothing is asked.
+ * Checks what cleanup.mode needs: whether the relay may remove rows, whether they can be found
+ * fast, and whether something keeps it from removing them. Without cleanup.mode nothing is asked.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "check.h"
 
-/* What the question answers, in this order: NULL and "": nothing is wrong. */
+/* These are the columns of the answer, in order. NULL and "" mean that nothing is wrong. */
 enum { FUNCTIONS, FLOORS, RIGHT, ROLE, INDEX, VACUUM, TABLE, SCHEMA };
 
 static void add(struct wp_check *c, enum wp_finding_level level, const struct wp_error *what,
@@ -64,21 +64,12 @@ static void write_question(struct wp_sql *sql, const struct wp_cleanup_table *t,
 		   t->name, t->inserted);
 }
 
-static enum wp_rc ask(struct wp_session *session, const struct wp_cleanup_table *t, bool drops,
-		      PGresult **ret, struct wp_error *error)
-{
-	struct wp_statement s;
-	wp_statement_begin(&s, session);
-	write_question(&s.sql, t, drops);
-	return wp_statement_ask(&s, ret, error);
-}
-
 static bool is(const PGresult *r, int column)
 {
 	return *PQgetvalue(r, 0, column) == 't';
 }
 
-/* All rights at once: what is there already does no harm. */
+/* The cure grants all rights at once, because granting one that is there already does no harm. */
 static void add_grants(struct wp_check *c, const struct wp_cleanup_table *t, bool drops,
 		       const struct wp_error *what, const PGresult *r)
 {
@@ -105,7 +96,7 @@ static void add_grants(struct wp_check *c, const struct wp_cleanup_table *t, boo
 	add(c, WP_FINDING_FAIL, what, cure);
 }
 
-/* False: it is not to be asked about more. */
+/* Returns false if nothing more is to be asked about the table. */
 static bool judge_means(struct wp_check *c, const struct wp_cleanup_table *t, bool drops,
 			const PGresult *r)
 {
@@ -172,7 +163,7 @@ static void judge_speed(struct wp_check *c, const struct wp_cleanup_table *t, co
 	}
 }
 
-/* Rows in a default partition are in none that is dropped, and keep one for their time from being made. */
+/* Rows in a default partition stay, and keep a partition for their time from being made. */
 static void judge_default(struct wp_check *c, struct wp_session *session,
 			  const struct wp_cleanup_table *t)
 {
@@ -188,7 +179,7 @@ static void judge_default(struct wp_check *c, struct wp_session *session,
 		   "format('%%I.%%I', %L, %L)::regclass AND o.tableoid = p.partdefid LIMIT 1",
 		   t->schema, t->name);
 	if (wp_statement_ask(&s, &r, &error) != WP_OK)
-		return; /* who may not read is told otherwise */
+		return; /* a role that may not read the table is told elsewhere */
 	if (PQntuples(r) == 1) {
 		(void)wp_error_set(&what, WP_CONFIG,
 				   "the default partition %s of table %s has rows: they stay, and "
@@ -199,7 +190,7 @@ static void judge_default(struct wp_check *c, struct wp_session *session,
 	PQclear(r);
 }
 
-/* What the publication has to say: asked only once the functions are known to be there. */
+/* Asks what the publication has against cleanup, once the functions are known to be there. */
 static void judge_publication(struct wp_check *c, struct wp_session *session,
 			      const struct wp_cleanup_table *t)
 {
@@ -225,10 +216,13 @@ static void judge_publication(struct wp_check *c, struct wp_session *session,
 
 static void judge(struct wp_check *c, struct wp_session *session, const struct wp_cleanup_table *t)
 {
+	struct wp_statement s;
 	struct wp_error what;
 	PGresult *r;
 	bool drops = c->config.relay.cleanup.mode == WP_CLEANUP_DROP;
-	if (ask(session, t, drops, &r, &what) != WP_OK) {
+	wp_statement_begin(&s, session);
+	write_question(&s.sql, t, drops);
+	if (wp_statement_ask(&s, &r, &what) != WP_OK) {
 		add(c, WP_FINDING_WARN, &what, "");
 		return;
 	}
@@ -254,11 +248,11 @@ static void judge(struct wp_check *c, struct wp_session *session, const struct w
 
 void wp_check_cleanup(struct wp_check *c, struct wp_session *session)
 {
-	static struct wp_cleaned cleaned; /* large */
+	static struct wp_cleaned cleaned; /* static because it is large */
 	if (c->config.relay.cleanup.mode == WP_CLEANUP_NONE)
 		return;
 	wp_requirements_cleaned(&c->config.outboxes, &c->config.relay.cleanup, &cleaned);
-	/* What is locked is so for the questions that follow, and each of them would forget it. */
+	/* What is locked stays so for the next questions, and each of them would forget it. */
 	for (size_t i = 0; i < cleaned.count && *session->locked.text == '\0'; i++)
 		judge(c, session, &cleaned.tables[i]);
 }

@@ -1,8 +1,8 @@
 /*
- * A slot that is older than its publication: the server fails at the first change that was
- * committed in between, at each try (up to 17), or passes such changes over (since 18). What
- * the slot holds is decoded from a copy of it, which nobody else sees and the server drops
- * with our session; for some seconds at most.
+ * With a slot that is older than its publication, the server fails at the first change that was
+ * committed in between, at each try (up to 17), or passes such changes over (since 18). What the
+ * slot holds is decoded from a copy of it, which nobody else sees and which the server drops with
+ * our session. This takes some seconds at most.
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void write_copy(struct wp_sql *sql, const struct wp_check *c)
 	wp_slot_copy_temporary_sql(sql, copy, c->config.postgres.slot);
 }
 
-/* The next ones: what was taken is confirmed to the copy. */
+/* Takes the next changes; what was taken before is confirmed to the copy. */
 static void write_take(struct wp_sql *sql, const struct wp_check *c)
 {
 	char copy[64];
@@ -49,7 +49,7 @@ static void write_take(struct wp_sql *sql, const struct wp_check *c)
 		   copy, c->config.postgres.publication, copy);
 }
 
-/* Until all is taken, something is wrong, or it takes too long. */
+/* Decodes until all is taken, something is wrong, or it takes too long. */
 static enum wp_rc decode(struct wp_check *c, struct wp_session *session, struct decoding *d,
 			 struct wp_error *error)
 {
@@ -67,7 +67,7 @@ static enum wp_rc decode(struct wp_check *c, struct wp_session *session, struct 
 	return rc;
 }
 
-/* The slot cannot be copied, or the log was not read in time: then nothing is said. */
+/* Returns false, so that nothing is said, if the slot cannot be copied or was not read in time. */
 static bool is_told(const struct wp_session *session)
 {
 	return !strcmp(session->failure.sqlstate, "42704");

@@ -1,3 +1,4 @@
+/* Adds findings of `walpost check`, with the SQL that cures them, and asks its questions. */
 #include "check.h"
 
 #include <string.h>
@@ -49,7 +50,7 @@ enum wp_rc wp_check_ask(struct wp_check *c, struct wp_session *session,
 			struct wp_error *error)
 {
 	struct wp_statement statement;
-	/* What is locked is so for the questions that follow. */
+	/* What is locked stays so for the questions that follow. */
 	if (*session->locked.text != '\0')
 		return wp_error_set(error, WP_IO, "%s", session->locked.text);
 	wp_statement_begin(&statement, session);

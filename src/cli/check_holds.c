@@ -1,7 +1,7 @@
 /*
- * What the slot still holds, where nobody reads it: is there a row at which a relay would stop?
- * Whatever publication and configuration are now, such a row is in the log already. Read from a
- * copy of the slot, which nobody else sees and the server drops with our session.
+ * Reads what the slot still holds, if nobody else reads it: is there a row at which a relay would
+ * stop? Whatever publication and configuration are now, such a row is in the log already. It is
+ * read from a copy of the slot, which nobody else sees and which the server drops with our session.
  *
  * Bounded: no reading begins after PATIENCE_MS, none takes longer than that; then what was read
  * until then is told.
@@ -22,7 +22,7 @@
 
 enum { PATIENCE_MS = 10000 };
 #define PATIENCE_SQL "SET statement_timeout = '10s'"
-#define QUOTED_SIZE 900 /* what others named, within a sentence that has more to say */
+#define QUOTED_SIZE 900 /* names of others are cut here: the sentence has more to say */
 
 /* No position of an event is told here, so that no timeline matters. */
 static const struct wp_timelines any_timeline = { .current = 1 };
@@ -38,7 +38,7 @@ struct holds {
 	wp_lsn refused_until;
 };
 
-/* Cut between characters: a finding is JSON, too. */
+/* Cuts the text between characters, because a finding is JSON, too. */
 static const char *quoted(char text[QUOTED_SIZE], const char *whole)
 {
 	size_t size = strnlen(whole, QUOTED_SIZE);
@@ -64,7 +64,7 @@ static void note_refused(struct holds *h, const struct wp_survey_event *e)
 	h->refused_until = e->position.commit_lsn + 1;
 }
 
-/* NULL: there is no topic, or no room for one more. */
+/* Returns NULL if there is no topic, or no room for one more. */
 static struct wp_check_held *held_of(struct wp_check *c, const char *topic)
 {
 	size_t i = c->held_count;
@@ -201,7 +201,7 @@ static void judge_foreign(struct holds *h)
 
 #define OR_PARK "-- or, to hold back the later events of its aggregate as well: relay.poison = park"
 
-/* With dead-letter or park they are set aside, and stop nobody. */
+/* With dead-letter or park, refused events are set aside, and stop no relay. */
 static void judge_refused(struct holds *h)
 {
 	char beyond[WP_LSN_TEXT_SIZE];
@@ -277,7 +277,7 @@ void wp_check_holds(struct wp_check *c)
 	}
 	if (rc == WP_OK) {
 		rc = read_all(&h, &session, &error);
-		/* Cut short, what was read is true all the same; else other findings say why not. */
+		/* If cut short, what was read is true; if nothing was, other findings say why. */
 		if (rc == WP_OK || wp_survey_counts(h.survey)->transactions > 0)
 			judge(&h);
 	}

@@ -1,4 +1,4 @@
-/* `walpost check`: with which secret a client came, where that is fetched and expires. */
+/* `walpost check` tells which secret a client used, where it is fetched, and when it expires. */
 #include "check.h"
 #include "walpost/login/login.h"
 
@@ -6,7 +6,7 @@ void wp_check_login(struct wp_check *c, struct wp_login *login, enum wp_finding_
 {
 	struct wp_error words, what;
 
-	/* Where none came, the connection says why. */
+	/* If no secret came, the connection says why. */
 	if (login == NULL || !wp_login_describe(login, &words))
 		return;
 	(void)wp_error_set(&what, WP_OK, "%s %s",

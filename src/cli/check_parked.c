@@ -1,6 +1,7 @@
 /*
- * Parked events (sql/parked.sql): with relay.poison = park the relay begins to stream only once it
- * has read them, and waits for as long as it cannot write them. Without it nobody sends them.
+ * Checks parked events (sql/parked.sql). With relay.poison = park, the relay begins to stream only
+ * once it has read them, and waits for as long as it cannot write them. Without it nobody sends
+ * them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,15 +9,15 @@
 #include "check.h"
 #include "walpost/cli/outbox.h"
 
-/* What the first question answers, in this order. */
+/* These are the columns of the first answer, in order. */
 enum { MISSING, LACKING, MAY, MAY_READ, ROLE };
-/* And the second. */
+/* These are the columns of the second answer, in order. */
 enum { EVENTS, AGGREGATES, OLDEST };
 
-/* By the catalog: without USAGE on the schema names cannot be resolved. */
+/* Asks the catalog, because names cannot be resolved without USAGE on the schema. */
 static void write_tables(struct wp_sql *sql, const struct wp_check *c)
 {
-	(void)c; /* the same for all */
+	(void)c; /* the question is the same for all */
 	wp_sql_add(sql,
 		   "WITH w (name, columns) AS (VALUES ('parked', "
 		   "'{slot,position,outbox,key,id,type,topic,relation,row,content,reissued,"
@@ -59,7 +60,7 @@ static void add(struct wp_check *c, enum wp_finding_level level, const struct wp
 	wp_findings_add(&c->found.findings, level, WP_ROOM_SLOT, "parked", what->text, cure);
 }
 
-/* True when a relay can use them. */
+/* Returns true if a relay can use the tables. */
 static bool judge_tables(struct wp_check *c, struct wp_session *session, const PGresult *row)
 {
 	struct wp_error what;
@@ -117,7 +118,7 @@ static void judge_used(struct wp_check *c, const PGresult *row)
 	add(c, WP_FINDING_OK, &what, "");
 }
 
-/* Later events of these aggregates pass them. */
+/* Later events of these aggregates overtake the parked ones. */
 static void judge_left(struct wp_check *c, const PGresult *row)
 {
 	struct wp_error what;
@@ -145,7 +146,7 @@ void wp_check_parked(struct wp_check *c, struct wp_session *session)
 	bool may_read = *PQgetvalue(tables, 0, MAY_READ) == 't' && PQgetisnull(tables, 0, LACKING);
 	bool usable = !parks || judge_tables(c, session, tables);
 	PQclear(tables);
-	/* Not counted in time, it is not known. */
+	/* If they could not be counted in time, their number is not known. */
 	if (may_read && wp_check_ask(c, session, write_parked, &parked, &error) != WP_OK)
 		parked = NULL;
 	if (parks && usable)

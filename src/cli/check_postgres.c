@@ -1,3 +1,7 @@
+/*
+ * Asks Postgres for `walpost check`: what the last relay wrote down, what a stream does not ask,
+ * and whether connections of each kind work.
+ */
 #include "check.h"
 
 #include <stdio.h>
@@ -14,12 +18,12 @@ static void check_sslmode(struct wp_check *c)
 {
 	struct wp_connection_facts facts;
 	if (wp_connection_facts(&c->config.postgres, &facts, NULL) == WP_OK)
-		wp_preflight_connection(&c->found.findings, &facts); /* else connecting says why */
+		wp_preflight_connection(&c->found.findings, &facts); /* or connecting says why */
 }
 
 /* -- what the last relay wrote down -------------------------------------------------- */
 
-/* What the question below answers, in this order. */
+/* These are the columns of the answer to the question below, in order. */
 enum {
 	BEYOND,
 	DECODED_LESS,
@@ -76,7 +80,7 @@ static void judge_epoch(struct wp_check *c, const PGresult *row)
 			cure);
 }
 
-/* Restored, or another cluster behind the same name: its positions are not ours. */
+/* A restored database, or another cluster behind the same name, has positions that are not ours. */
 static void judge_system(struct wp_check *c, const PGresult *row)
 {
 	enum { WAS, IS, SYSTEM_EPOCH };
@@ -106,10 +110,10 @@ static void write_system(struct wp_sql *sql, const struct wp_check *c)
 }
 
 /*
- * What a start would refuse (relay/slot_identity, relay_source): a slot beyond where a relay that
- * stopped in good order left it, or that has decoded less than when one was killed, an epoch
- * below that of events that were sent. Without the table, or the right to it, there is nothing
- * to compare.
+ * Asks for what a start would refuse (relay/slot_identity, relay_source): a slot beyond where a
+ * relay that stopped in good order left it, a slot that has decoded less than when one was killed,
+ * or an epoch below that of events that were sent. Without the table, or the right to it, there is
+ * nothing to compare.
  */
 static void write_slot_checkpoint_question(struct wp_sql *sql, const struct wp_check *c)
 {
@@ -128,7 +132,7 @@ static void write_slot_checkpoint_question(struct wp_sql *sql, const struct wp_c
 		c->config.postgres.slot);
 }
 
-/* Why it halted, or what its delivery waits for: in its own words. */
+/* Tells in the relay's own words why it halted, or what its delivery waits for. */
 static void judge_trouble(struct wp_check *c, const PGresult *row)
 {
 	struct wp_error error;
@@ -157,7 +161,7 @@ static void judge_slot_checkpoint(struct wp_check *c, const PGresult *row)
 	wp_topic_list_merge(&c->topics, PQgetvalue(row, 0, TOPICS));
 }
 
-/* No row, no judgement; nor without an answer. */
+/* Judges nothing if there is no row, or no answer. */
 static void judge_row(struct wp_check *c, struct wp_session *session,
 		      void (*write)(struct wp_sql *, const struct wp_check *),
 		      void (*judge)(struct wp_check *, const PGresult *row))
@@ -172,8 +176,8 @@ static void judge_row(struct wp_check *c, struct wp_session *session,
 }
 
 /*
- * Two questions: a server may keep the second to itself. What is wrong with the table is a finding
- * of its own.
+ * Asks two questions, because a server may keep the second answer to itself. What is wrong with the
+ * table is a finding of its own.
  */
 static void check_slot_checkpoint(struct wp_check *c, struct wp_session *session)
 {
@@ -212,7 +216,7 @@ static enum wp_rc check_later(struct wp_check *c, struct wp_session *session,
 	return rc;
 }
 
-/* Without it all else that is missing looks like many faults. */
+/* Without this finding, all else that is missing looks like many faults. */
 static void check_init(struct wp_check *c)
 {
 	struct wp_error error;
@@ -229,7 +233,7 @@ static void check_init(struct wp_check *c)
 
 /* -- all ------------------------------------------------------------------------------- */
 
-/* For a host of which it is known why it is not reached from everywhere. */
+/* Prefers the cure for a host of which it is known why it is not reached from everywhere. */
 static const char *connection_cure(const struct wp_check *c)
 {
 	struct wp_connection_facts facts;
@@ -341,7 +345,7 @@ void wp_check_postgres(struct wp_check *c)
 	if (wp_check_is_fine(c, "connection") && wp_check_is_fine(c, "primary"))
 		wp_check_servers(c);
 	check_sslmode(c);
-	/* Otherwise it would only fail for the same reason. */
+	/* Otherwise the connection would only fail for the same reason. */
 	if (wp_check_is_fine(c, "connection") && wp_check_is_fine(c, "role") &&
 	    wp_check_is_fine(c, "max_wal_senders"))
 		check_replication(c);

@@ -1,6 +1,6 @@
 /*
- * Events that are sent later (sql/schedule.sql): may the relay move them, could they be moved into its outboxes, and
- * does anybody move what is due? A database without them is well.
+ * Checks events that are sent later (sql/schedule.sql): may the relay move them, could they be
+ * moved into its outboxes, and does anybody move what is due? A database without them is well.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,15 +8,15 @@
 #include "check.h"
 #include "walpost/cli/outbox.h"
 
-/* What the first question answers, in this order. */
+/* These are the columns of the first answer, in order. */
 enum { FUNCTION, WHOLE, MAY, ROLE };
-/* And the second. */
+/* These are the columns of the second answer, in order. */
 enum { DUE, OVERDUE, FAILED, LATE_S, REASON };
 
-/* By the catalog: without USAGE on the schema names cannot be resolved. */
+/* Asks the catalog, because names cannot be resolved without USAGE on the schema. */
 static void write_rights(struct wp_sql *sql, const struct wp_check *c)
 {
-	(void)c; /* the same for all */
+	(void)c; /* the question is the same for all */
 	wp_sql_add(
 		sql,
 		"SELECT p.oid IS NOT NULL, coalesce(t.relowner = p.proowner, false), "
@@ -30,14 +30,14 @@ static void write_rights(struct wp_sql *sql, const struct wp_check *c)
 
 static void write_state(struct wp_sql *sql, const struct wp_check *c)
 {
-	(void)c; /* the same for all */
+	(void)c; /* the question is the same for all */
 	wp_sql_add(sql,
 		   "%sSELECT due, overdue, failed, late_ms / 1000, coalesce(error, '') FROM "
 		   "walpost.scheduled_state()",
 		   wp_sql_impatiently);
 }
 
-/* As walpost.schedule_refusal() judges them: the first outbox that is out of the mover's reach. */
+/* Asks for the first outbox out of the mover's reach, as walpost.schedule_refusal() judges it. */
 static void write_outboxes(struct wp_sql *sql, const struct wp_check *c)
 {
 	wp_sql_add(sql, "SELECT format('%%I.%%I', n.nspname, t.relname), t.relowner::regrole, "
@@ -61,7 +61,7 @@ static void add(struct wp_check *c, enum wp_finding_level level, const struct wp
 	wp_findings_add(&c->found.findings, level, WP_ROOM_SLOT, "scheduled", what->text, cure);
 }
 
-/* Not a warning: perhaps nobody wants to. */
+/* This is no warning, because perhaps nobody wants to schedule events for that table. */
 static void add_outbox(struct wp_check *c, const PGresult *r)
 {
 	struct wp_error what;

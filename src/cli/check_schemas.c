@@ -1,6 +1,6 @@
 /*
  * `walpost check`: which schema does the registry have for the events of each topic that is known
- * beforehand? Where no subject is known, whether the registry answers and lets us in.
+ * beforehand? Where no subject is known, does the registry answer and let us in?
  */
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void check_outbox(struct schemas *s, const struct wp_topic_wanted *topics
 	bool any = false;
 
 	if (wp_shape_new(s->options, 0, &shape, &error) != WP_OK)
-		return; /* the configuration was judged before: no memory */
+		return; /* there is no memory: the configuration was judged before */
 	wp_shape_use_subjects(shape, &s->registry.subjects);
 	for (size_t i = 0; i < count && !s->check->console.interrupted; i++) {
 		if (!is_of(s->options, &topics[i]))

@@ -1,6 +1,7 @@
 /*
- * The other servers that postgres.conninfo names: a standby that cannot take the slot over is seen
- * there only. One that does not answer is passed over: which of them must answer is not known here.
+ * Looks at the other servers that postgres.conninfo names, because a standby that cannot take the
+ * slot over is seen only there. One that does not answer is passed over: which of them must answer
+ * is not known here.
  *
  * Bounded: none is begun after ALL_MS; PATIENCE_MS for each to connect.
  */
@@ -15,7 +16,7 @@
 
 enum { PATIENCE_MS = 3000, ALL_MS = 10000, CONNINFO_SIZE_MAX = 64 * 1024 };
 
-/* As the user has it, but for one server, whatever that is. */
+/* Appends the conninfo as the user has it, but for one server, whatever that is. */
 static enum wp_rc add_options(struct wp_buffer *b, const char *conninfo,
 			      const struct wp_address *address)
 {

@@ -1,6 +1,6 @@
 /*
- * Columns whose types do not do for what they mean: told by the code that judges the stream's
- * Relation messages (outbox/table), of the tables as the catalog has them.
+ * Finds columns whose types do not do for what they mean. The tables are taken as the catalog has
+ * them, and judged by the code that judges the stream's Relation messages (outbox/table).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static enum wp_rc look(struct types *t, struct wp_error *error)
 
 /* -- what is wrong with it --------------------------------------------------------- */
 
-/* The key as it stands in the file's section. */
+/* Names the key as it stands in the file's section. */
 static void cure_setting(const struct wp_outbox_options *options, const char *key,
 			 const char *value, char *ret, size_t size)
 {
@@ -67,7 +67,7 @@ static void cure_setting(const struct wp_outbox_options *options, const char *ke
 		(void)snprintf(ret, size, "-- set outbox.%s = %s", key, value);
 }
 
-/* A new type by way of its text, which the other must be able to read. */
+/* Converts the column by way of its text, which the new type must be able to read. */
 static void cure_type(const struct types *t, const struct wp_relation *relation, const char *column,
 		      const char *type, char *ret, size_t size)
 {
@@ -107,7 +107,7 @@ static void cure(const struct types *t, const struct wp_relation *relation,
 	case WP_COLUMN_NONE:
 	case WP_COLUMN_MISSING:
 	case WP_COLUMN_NOT_BINARY:
-		break; /* findings of their own */
+		break; /* these are findings of their own */
 	}
 }
 
@@ -132,7 +132,7 @@ static void found(const struct types *t, size_t table, const struct wp_relation 
 	wp_finding_is_about(f, wanted);
 }
 
-/* One that is missing has been told: the others are judged all the same. */
+/* A table that is missing has been told; the others are judged all the same. */
 static void judge(struct types *t, size_t table, const struct wp_outbox_options *options)
 {
 	struct wp_relation *relation;
@@ -160,7 +160,7 @@ static void judge(struct types *t, size_t table, const struct wp_outbox_options 
 
 void wp_check_types(struct wp_check *c, struct wp_session *session)
 {
-	static struct types t; /* large, and there is one */
+	static struct types t; /* static because it is large; there is only one */
 	struct wp_error error;
 	size_t table = 0;
 	t = (struct types){ .check = c, .session = session };

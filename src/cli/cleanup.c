@@ -1,7 +1,8 @@
 /*
- * `walpost cleanup`: why rows of the outboxes are still there, by sql/cleanup.sql; it removes none, which is for the
- * relay to do. --release proves rows that this slot did not deliver: compared with the topics, as `walpost diff` does, and
- * if none is missing they are below the floor no longer.
+ * `walpost cleanup` tells why rows of the outboxes are still there, by sql/cleanup.sql. It removes
+ * none, which is for the relay to do. --release proves rows that this slot did not deliver: they
+ * are compared with the topics, as `walpost diff` does, and if none is missing they are no longer
+ * below the floor.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,9 +24,9 @@ struct cleanup {
 	bool failed; /* something is not released */
 };
 
-/* What the first question answers, in this order. */
+/* These are the columns of the first answer, in order. */
 enum { REFUSAL, KNOWN, FLOOR, REASON, LAG };
-/* And the second. */
+/* These are the columns of the second answer, in order. */
 enum { GROUP, ROWS, OLDEST };
 
 static const struct {
@@ -48,7 +49,7 @@ static void add_arguments(struct wp_sql *sql, const struct cleanup *c,
 		   t->schema, t->name);
 }
 
-/* With the highest floor, the outbox's own or that of a partition, and its reason. */
+/* The answer has the highest floor, the outbox's own or that of a partition, and its reason. */
 static enum wp_rc ask_state(struct cleanup *c, const struct wp_cleanup_table *t, PGresult **ret,
 			    struct wp_error *error)
 {
@@ -164,7 +165,7 @@ static enum wp_rc report(struct cleanup *c, const struct wp_cleanup_table *t,
 
 /* -- proving -------------------------------------------------------------------------------- */
 
-/* What ask_floors() answers, in this order. */
+/* These are the columns of the answer to ask_floors(), in order. */
 enum { HIGHEST, FLOORS, WAITS };
 
 static enum wp_rc ask_floors(struct cleanup *c, const struct wp_cleanup_table *t, PGresult **ret,
@@ -180,8 +181,8 @@ static enum wp_rc ask_floors(struct cleanup *c, const struct wp_cleanup_table *t
 }
 
 /*
- * How many of the rows at or below the highest floor have no record in the topics that is the same: the id alone would
- * be fooled by one that is used again.
+ * Counts the rows at or below the highest floor that have no record in the topics that is the same.
+ * The id alone would be fooled by one that is used again.
  */
 static enum wp_rc compare(struct cleanup *c, const struct wp_cleanup_table *t, const char *highest,
 			  uint64_t *missing, struct wp_error *error)
@@ -351,7 +352,7 @@ static int start(struct cleanup *c, const struct wp_cli_line *line)
 
 int wp_command_cleanup(int argc, char **argv)
 {
-	static struct cleanup c; /* large, and there is one */
+	static struct cleanup c; /* static because it is large; there is only one */
 	const struct wp_cli_option options[] = {
 		{ "--release", NULL,
 		  "compare rows that this slot did not deliver with the topics, and let them go",

@@ -143,7 +143,7 @@ static int unknown_command(const char *program, const struct wp_command *command
 {
 	struct wp_suggestion s;
 
-	/* A connection string, say. */
+	/* The name may be a connection string, say. */
 	if (strspn(name, "abcdefghijklmnopqrstuvwxyz-_") != strlen(name))
 		name = "...";
 	wp_suggestion_init(&s, name);
@@ -217,7 +217,7 @@ struct parser {
 	struct wp_cli_line *line;
 };
 
-/* "--name=VALUE", "--name VALUE" with a VALUE that begins with a digit, or "--name": "". */
+/* Takes "--name=VALUE", "--name VALUE" with a VALUE that begins with a digit, or "--name" as "". */
 static const char *take_optional(struct parser *p, const char *name)
 {
 	const char *word = p->argv[p->at];
@@ -229,7 +229,7 @@ static const char *take_optional(struct parser *p, const char *name)
 	return "";
 }
 
-/* "--name=VALUE" or "--name VALUE"; NULL after a message. */
+/* Takes "--name=VALUE" or "--name VALUE". Returns NULL after a message. */
 static const char *take_value(struct parser *p, const char *name)
 {
 	const char *word = p->argv[p->at];
@@ -308,7 +308,7 @@ static bool unknown_option(const struct parser *p)
 	char name[WP_SUGGEST_SIZE_MAX + 1];
 	struct wp_suggestion s;
 
-	/* -phush, as other programs take a password: -p. */
+	/* Of -phush, which is how other programs take a password, only -p is shown. */
 	int shown = word[1] == '-' ? (int)strcspn(word, "=") : 2;
 	(void)snprintf(name, sizeof(name), "%.*s", shown, word);
 	wp_suggestion_init(&s, name);
@@ -397,16 +397,14 @@ bool wp_cli_parse(const struct wp_cli_usage *usage, int argc, char **argv, struc
 
 /* -- configuration ----------------------------------------------------------- */
 
-static void print_note(const struct wp_config_note *note)
-{
-	(void)wp_cli_say(stderr, "walpost: %s%s\n",
-			 note->level == WP_CONFIG_NOTE_WARN ? "warning: " : "", note->error.text);
-}
-
 static void print_notes(const struct wp_config_notes *notes)
 {
-	for (size_t i = 0; i < notes->count; i++)
-		print_note(&notes->notes[i]);
+	for (size_t i = 0; i < notes->count; i++) {
+		const struct wp_config_note *note = &notes->notes[i];
+		(void)wp_cli_say(stderr, "walpost: %s%s\n",
+				 note->level == WP_CONFIG_NOTE_WARN ? "warning: " : "",
+				 note->error.text);
+	}
 	if (notes->left_off > 0)
 		(void)fprintf(stderr, "walpost: and %zu more\n", notes->left_off);
 }
@@ -444,7 +442,7 @@ enum wp_rc wp_cli_load(const struct wp_cli_line *line, struct wp_config *ret,
 
 	if (rc == WP_OK)
 		rc = wp_config_check(ret, notes);
-	/* Without any property what is missing has been said. */
+	/* If there are no properties at all, what is missing has been said. */
 	if (rc == WP_OK ||
 	    (rc == WP_CONFIG && ret->kafka.property_count > 0 && !wp_config_lacks_file(ret))) {
 		enum wp_rc kafka_rc = check_properties(ret, &error);

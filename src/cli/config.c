@@ -1,3 +1,7 @@
+/*
+ * `walpost config` prints a sample, the reference of all options, and the values in effect, and
+ * converts a configuration of Debezium.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +38,7 @@ static int print(const struct wp_import *import)
 	return changes == 0 ? WP_EXIT_OK : WP_EXIT_FAILED;
 }
 
-/* `debezium`: what --debezium was given; NULL: nothing. */
+/* `debezium` is the value of --debezium, or NULL if it was not given. */
 static int import_file(const char *path, const char *debezium)
 {
 	struct wp_import_version version;

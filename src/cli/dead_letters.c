@@ -12,8 +12,9 @@
 /* -- times ------------------------------------------------------------------------ */
 
 /*
- * RFC 3339 in the form that wp_moment_us() reads: "2024-02-29 12:34:56.789+00". Without a zone it
- * is UTC, without a time midnight. False: too long, or not a date.
+ * Writes an RFC 3339 time in the form that wp_moment_us() reads: "2024-02-29 12:34:56.789+00".
+ * Without a zone it is UTC, without a time midnight. Returns false if it is too long, or not a
+ * date.
  */
 static bool normalise(const char *text, char *ret, size_t size)
 {
@@ -34,7 +35,7 @@ static bool normalise(const char *text, char *ret, size_t size)
 	return true;
 }
 
-/* A duration back from now, or a time. */
+/* Reads a duration back from now, or a time. */
 static bool read_time(const char *text, int64_t *ret_ms)
 {
 	char moment[64];
@@ -65,7 +66,7 @@ static int take_time(const char *option, const char *text, int64_t *ret_ms)
 
 /* -- what both share ---------------------------------------------------------------- */
 
-/* As it was written: what of it is a number or a time is read later. */
+/* Holds the options as they were written; the number and the times are read later. */
 struct words {
 	const char *since;
 	const char *until;
@@ -125,7 +126,7 @@ static int find_topic(struct wp_letters *l)
 
 /* -- list ----------------------------------------------------------------------------- */
 
-/* The list is of use without it: the database may be away. */
+/* The list is of use without the marks: the database may be away. */
 static void look_for_marks(struct wp_letters *l)
 {
 	struct wp_session session = { 0 };
@@ -172,7 +173,7 @@ static int list(struct wp_letters *l)
 
 static int run_list(int argc, char **argv)
 {
-	static struct wp_letters l; /* large, and there is one */
+	static struct wp_letters l; /* static because it is large; there is only one */
 	struct words words = { .since = NULL };
 	const struct wp_cli_option options[] = {
 		CHOICE(&l.options, &words),
@@ -227,7 +228,7 @@ static int check_choice(const struct wp_letters_options *o, const struct wp_retr
 
 static int run_retry(int argc, char **argv)
 {
-	static struct wp_letters l; /* large, and there is one */
+	static struct wp_letters l; /* static because it is large; there is only one */
 	struct wp_retry_options retry = { .timeout_ms = TIMEOUT_MS };
 	struct words words = { .since = NULL };
 	const char *timeout = NULL;

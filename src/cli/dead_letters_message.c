@@ -1,13 +1,13 @@
+/*
+ * Turns a letter back into the content of the message that it was made of. Where the letter does
+ * not have that content itself, it is guessed, and the guess is right if it becomes the record that
+ * the letter has.
+ */
 #include "dead_letters_parts.h"
 
 #include "walpost/base/json.h"
 #include "walpost/outbox/message.h"
 #include "walpost/outbox/shape.h"
-
-/*
- * A letter back to the content of the message that it was made of: where the letter does not have
- * that itself, it is guessed, and right when it becomes the record that the letter has.
- */
 
 struct message {
 	const struct wp_outbox *outbox;
@@ -31,7 +31,7 @@ static bool names_the_event(struct message *m, struct wp_span content)
 	       wp_letter_gives_topic(m->outbox, m->event.route, m->letter->topic);
 }
 
-/* Some say where it was, and which run of the relay sent it, not what it is. */
+/* Some headers say where the event was, and which run of the relay sent it, not what it is. */
 static bool is_of_content(struct wp_span name)
 {
 	return !wp_letter_begins(name, "walpost-") &&
@@ -61,7 +61,7 @@ static bool has_same_headers(const struct message *m, const struct wp_record *re
 	return i >= c->header_count && k >= record->header_count;
 }
 
-/* Does it become the record that the letter holds? */
+/* Does the content become the record that the letter holds? */
 static bool gives_the_letter(struct message *m, struct wp_span content)
 {
 	struct wp_record record;
@@ -76,7 +76,7 @@ static bool gives_the_letter(struct message *m, struct wp_span content)
 	       wp_span_equal(record.value, m->content->value) && has_same_headers(m, &record);
 }
 
-/* A string, or JSON as it stands where that is what a message may have. */
+/* Writes a string, or JSON as it stands where a message may have that. */
 static enum wp_rc write_member(struct wp_buffer *into, const char *name, struct wp_span value)
 {
 	struct wp_json json;
@@ -114,7 +114,7 @@ static enum wp_rc write_data_member(const struct message *m, struct wp_buffer *i
 	return rc;
 }
 
-/* The members that a raw record shows: whether they are all is seen by making the record anew. */
+/* Writes the members that a raw record shows; making the record anew shows whether they are all. */
 static enum wp_rc write_content(const struct message *m, struct wp_buffer *into)
 {
 	const struct wp_outbox_options *o = m->outbox->options;
@@ -153,7 +153,7 @@ static enum wp_rc write_content(const struct message *m, struct wp_buffer *into)
 /*
  * The value is the message's whole content when no record could be made of it, else what the record
  * had. The reason tells which: those of outbox/ begin with the name of what they are about, those
- * of the sink (kafka_send/, relay/relay_sink.c) do not. Of another one both are tried.
+ * of the sink (kafka_send/, relay/relay_sink.c) do not. With another reason both are tried.
  */
 enum value_kind { VALUE_IS_CONTENT, VALUE_IS_RECORDS, VALUE_IS_EITHER };
 
@@ -169,7 +169,7 @@ static enum value_kind value_kind_of(const struct wp_found_letter *letter)
 	return VALUE_IS_EITHER;
 }
 
-/* WP_DATA: it cannot be made. WP_NOMEM. */
+/* Returns WP_DATA if the content cannot be made, or WP_NOMEM. */
 static enum wp_rc make_content(struct message *m, struct wp_buffer *ret)
 {
 	const struct wp_outbox_options *o = m->outbox->options;
@@ -226,7 +226,7 @@ enum wp_rc wp_letter_rebuild_message(const struct wp_outbox *outbox,
 				     const struct wp_letter_content *content, const char *encoding,
 				     struct wp_buffer *ret, struct wp_error *error)
 {
-	static struct message m; /* large, and there is one at a time */
+	static struct message m; /* static because it is large; there is one at a time */
 
 	m.outbox = outbox;
 	m.letter = letter;

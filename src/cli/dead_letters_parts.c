@@ -36,16 +36,7 @@ enum wp_rc wp_letter_headers_init(const struct wp_outbox_options *o, struct wp_l
 	return wp_column_list_parse(o->headers, "outbox.headers", &ret->list, error);
 }
 
-static bool is_listed(const struct wp_letter_headers *listed, struct wp_span name)
-{
-	for (size_t i = 0; i < listed->list.count; i++) {
-		if (wp_span_is(name, listed->list.items[i].name))
-			return true;
-	}
-	return false;
-}
-
-/* Named by the application's data, in a JSON object or properties. */
+/* Was the header named by the application's data, in a JSON object or properties? */
 static bool is_of_data(const struct wp_outbox_options *o, const struct wp_letter_headers *listed,
 		       struct wp_span name)
 {
@@ -54,10 +45,13 @@ static bool is_of_data(const struct wp_outbox_options *o, const struct wp_letter
 		return false;
 	if (o->debezium_context_headers && wp_letter_begins(name, "__debezium.context."))
 		return false;
-	return !is_listed(listed, name);
+	for (size_t i = 0; i < listed->list.count; i++) {
+		if (wp_span_is(name, listed->list.items[i].name))
+			return false;
+	}
+	return true;
 }
 
-/* Those as one JSON object; `ret_count` how many there were. WP_FULL, WP_NOMEM. */
 enum wp_rc wp_letter_data_headers(const struct wp_outbox_options *o,
 				  const struct wp_letter_headers *listed,
 				  const struct wp_letter_content *content, struct wp_buffer *into,
@@ -96,7 +90,7 @@ bool wp_letter_gives_topic(const struct wp_outbox *outbox, struct wp_span route,
 	       wp_span_is(made, topic);
 }
 
-/* What one group of the replacement stands for in the topic; null: it has none, or several. */
+/* Returns what the replacement's only group is in the topic, or null if it has none or several. */
 static struct wp_span group_in(const char *replacement, const char *topic)
 {
 	const char *group = strchr(replacement, '$');
@@ -117,7 +111,6 @@ static struct wp_span group_in(const char *replacement, const char *topic)
 				 .size = topic_size - before - after };
 }
 
-/* A raw topic that gives the letter's, by the present outbox.topic.*; null: none is known. */
 struct wp_span wp_letter_route(const struct wp_outbox *outbox, const char *topic)
 {
 	struct wp_span group = group_in(outbox->options->topic_replacement, topic);

@@ -1,3 +1,4 @@
+/* Prints dead letters for `walpost dead-letters`, as text and as JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ struct time_text {
 	char text[40];
 };
 
-/* "" where it is not known. */
+/* Returns "" if the time is not known. */
 static const char *time_of(const struct wp_found_letter *letter, struct time_text *ret)
 {
 	struct wp_buffer text;
@@ -54,11 +55,6 @@ static void print_letter(const struct wp_found_letter *letter)
 			   strcmp(letter->mark->times, "1") == 0 ? "" : " times in all");
 }
 
-static const char *ending(uint64_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 void wp_letters_print(const struct wp_letters *l, size_t count)
 {
 	uint64_t back = 0;
@@ -68,7 +64,7 @@ void wp_letters_print(const struct wp_letters *l, size_t count)
 		print_letter(&l->items[i]);
 	}
 	wp_cli_say(stdout, "%s%s: %" PRIu64 " of %" PRIu64 " record%s", count > 0 ? "\n" : "",
-		   l->topic, l->matched, l->records, ending(l->records));
+		   l->topic, l->matched, l->records, l->records == 1 ? "" : "s");
 	if (count < l->matched)
 		wp_cli_say(stdout, ", of which the first %zu are shown", count);
 	if (back > 0)
@@ -143,6 +139,6 @@ enum wp_rc wp_letters_print_json(const struct wp_letters *l, size_t count)
 	if (!failed)
 		failed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0;
 	json_decref(object);
-	(void)putchar('\n'); /* wp_cli_done() looks */
+	(void)putchar('\n'); /* wp_cli_done() notices a failure */
 	return failed ? WP_NOMEM : WP_OK;
 }

@@ -1,3 +1,7 @@
+/*
+ * Reads the dead-letter topic: which letters it holds, what the chosen ones contain, and which of
+ * them were sent again.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +17,14 @@
 #define MESSAGES "messages of prefix "
 
 enum {
-	BARE_ID_SIZE = 1024, /* what a bare letter has of an id at most (outbox/dead_letter.h) */
+	BARE_ID_SIZE = 1024, /* a bare letter has no more of an id (outbox/dead_letter.h) */
 	TEXT_MAX = 4096,     /* of each of the other texts */
 	MARKS_ASKED = 500,
 };
 
 /* -- from a record to a letter ------------------------------------------------ */
 
-/* Of what is asked for by name, in the order of wp_found_letter's texts. */
+/* These are the texts that are looked for by name, in the order of those of wp_found_letter. */
 enum text {
 	TEXT_TABLE,
 	TEXT_POSITION,
@@ -77,12 +81,7 @@ static size_t kept_size(struct wp_span text, size_t max)
 	return size < max ? size : max;
 }
 
-static size_t max_of(enum text text)
-{
-	return text == TEXT_ID ? WP_LETTER_ID_MAX : TEXT_MAX;
-}
-
-/* WP_NOMEM. */
+/* Fails with WP_NOMEM. */
 static enum wp_rc copy_texts(struct wp_found_letter *letter, const struct wp_span texts[TEXT_COUNT])
 {
 	const char *copies[TEXT_COUNT] = { NULL };
@@ -90,8 +89,9 @@ static enum wp_rc copy_texts(struct wp_found_letter *letter, const struct wp_spa
 	size_t room = 0;
 
 	for (enum text text = 0; text < TEXT_COUNT; text++) {
+		size_t max = text == TEXT_ID ? WP_LETTER_ID_MAX : TEXT_MAX;
 		if (!wp_span_is_null(texts[text]))
-			sizes[text] = kept_size(texts[text], max_of(text)) + 1;
+			sizes[text] = kept_size(texts[text], max) + 1;
 		room += sizes[text];
 	}
 	char *at = malloc(room);
@@ -122,7 +122,7 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* WP_NOMEM. */
+/* Fails with WP_NOMEM. */
 static enum wp_rc make_letter(const struct wp_record *record, int64_t offset,
 			      const struct wp_span texts[TEXT_COUNT], struct wp_found_letter *ret)
 {
@@ -148,7 +148,7 @@ const char *wp_letter_prefix(const struct wp_found_letter *letter)
 
 /* -- which are asked for ------------------------------------------------------- */
 
-/* A table as in outbox.table, or a prefix of messages. */
+/* `table` is a table as in outbox.table, or a prefix of messages. */
 static bool is_of_table(const struct wp_found_letter *letter, const char *table)
 {
 	const char *prefix = wp_letter_prefix(letter);
@@ -243,7 +243,7 @@ static enum wp_rc add_topic(struct wp_letters *l, struct wp_topic_reader *reader
 			    l->topic);
 }
 
-/* By position is by commit; of two of one position the first to come. */
+/* Orders letters by position, which is by commit, and those of one position as they came. */
 static int compare(const void *a, const void *b)
 {
 	const struct wp_found_letter *one = a, *other = b;
@@ -282,7 +282,7 @@ enum wp_rc wp_letters_read(struct wp_letters *l, struct wp_error *error)
 		.arg = l,
 	};
 	struct wp_error sentence;
-	/* Whether the brokers let us in is told by who says it best. */
+	/* wp_kafka_reach() says best whether the brokers let us in. */
 	enum wp_rc rc = wp_kafka_reach(&l->config.kafka, KAFKA_TIMEOUT_MS, &sentence, error);
 
 	if (rc == WP_OK)
@@ -317,7 +317,7 @@ static int compare_places(const void *a, const void *b)
 	return one->offset < other->offset ? -1 : one->offset > other->offset;
 }
 
-/* WP_NOMEM. */
+/* Fails with WP_NOMEM. */
 static enum wp_rc find_places(struct contents *c, const bool *wanted)
 {
 	const struct wp_letters *l = c->letters;
@@ -350,7 +350,7 @@ static struct wp_span put(uint8_t **at, struct wp_span bytes)
 	return copy;
 }
 
-/* WP_NOMEM. */
+/* Fails with WP_NOMEM. */
 static enum wp_rc copy_content(const struct wp_record *record, size_t room,
 			       struct wp_letter_content *ret)
 {
@@ -446,7 +446,7 @@ static enum wp_rc take_mark(struct wp_found_letter *letter, const PGresult *mark
 	return WP_OK;
 }
 
-/* Both are in the order of positions. */
+/* Letters and marks are both in the order of positions. */
 static enum wp_rc take_marks(struct wp_found_letter *letters, size_t count, const PGresult *marks)
 {
 	enum wp_rc rc = WP_OK;

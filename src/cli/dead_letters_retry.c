@@ -69,29 +69,14 @@ static void write_outcome(struct wp_letters_retry *r, const struct wp_found_lett
 	r->json_failed |= json_array_append_new(r->json, object) != 0;
 }
 
-static void tell(struct wp_letters_retry *r, const struct wp_found_letter *letter,
-		 const struct wp_retry_outcome *outcome)
-{
-	r->counts[outcome->result]++;
-	if (r->letters->options.json)
-		write_outcome(r, letter, outcome);
-	else
-		say_outcome(r, letter, outcome);
-}
-
 /* -- all letters ------------------------------------------------------------------------ */
-
-static bool is_repeated(const struct wp_letters *l, size_t index)
-{
-	return index > 0 && strcmp(l->items[index].position, l->items[index - 1].position) == 0;
-}
 
 static bool is_passed_over(const struct wp_letters_retry *r, size_t index,
 			   struct wp_retry_outcome *outcome)
 {
 	const struct wp_found_letter *letter = &r->letters->items[index];
 
-	if (is_repeated(r->letters, index)) {
+	if (index > 0 && strcmp(letter->position, r->letters->items[index - 1].position) == 0) {
 		outcome->result = WP_RETRY_PASSED_OVER;
 		(void)wp_error_set(&outcome->why, WP_OK, "the same event as the one before");
 		return true;
@@ -104,7 +89,7 @@ static bool is_passed_over(const struct wp_letters_retry *r, size_t index,
 	return true;
 }
 
-/* How many letters are dealt with: up to the last that --limit lets through. */
+/* Returns how many letters are dealt with, up to the last that --limit lets through. */
 static size_t count_within_limit(const struct wp_letters_retry *r)
 {
 	struct wp_retry_outcome outcome;
@@ -120,7 +105,7 @@ static size_t count_within_limit(const struct wp_letters_retry *r)
 	return i;
 }
 
-/* Which have no row: their content is read then, all at once. */
+/* Finds the letters that have no row, and reads their contents, all at once. */
 static enum wp_rc find_contents(struct wp_letters_retry *r, size_t count, struct wp_error *error)
 {
 	const size_t all = r->letters->count;
@@ -171,7 +156,11 @@ static enum wp_rc take_letter(struct wp_letters_retry *r, size_t index, struct w
 		outcome.result = WP_RETRY_REFUSED;
 		outcome.why = why;
 	}
-	tell(r, letter, &outcome);
+	r->counts[outcome.result]++;
+	if (r->letters->options.json)
+		write_outcome(r, letter, &outcome);
+	else
+		say_outcome(r, letter, &outcome);
 	return r->letters->console.interrupted ? wp_error_set(error, WP_IO, "interrupted") : WP_OK;
 }
 
@@ -223,7 +212,7 @@ static void write_result(struct wp_letters_retry *r, uint64_t left)
 	set(r, object, "letters", json_incref(r->json));
 	r->json_failed |= json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0;
 	json_decref(object);
-	(void)putchar('\n'); /* wp_cli_done() looks */
+	(void)putchar('\n'); /* wp_cli_done() notices a failure */
 }
 
 static bool has_counted(const struct wp_letters_retry *r)
@@ -234,7 +223,7 @@ static bool has_counted(const struct wp_letters_retry *r)
 	return false;
 }
 
-/* Also of what was done before it failed. */
+/* Reports also what was done before it failed. */
 static int report(struct wp_letters_retry *r, uint64_t left, enum wp_rc rc,
 		  const struct wp_error *error)
 {
@@ -288,7 +277,7 @@ static void release(struct wp_letters_retry *r)
 
 int wp_letters_retry(struct wp_letters *l, const struct wp_retry_options *options)
 {
-	static struct wp_letters_retry r; /* large, and there is one */
+	static struct wp_letters_retry r; /* static because it is large; there is only one */
 	struct wp_error error;
 
 	r.letters = l;

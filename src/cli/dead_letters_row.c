@@ -1,3 +1,7 @@
+/*
+ * Turns a letter back into the row that it was made of, column by column, and only for shapes in
+ * which each column that is used stands in the record as Postgres prints it.
+ */
 #include "dead_letters_parts.h"
 
 #include <stdio.h>
@@ -6,11 +10,6 @@
 
 #include "walpost/outbox/route.h"
 #include "walpost/values/moment.h"
-
-/*
- * A letter back to the row that it was made of: column by column, and only for shapes in which each
- * column that is used stands in the record as Postgres prints it.
- */
 
 #define COLUMN "walpost-dead-letter-column-"
 
@@ -27,7 +26,7 @@ int wp_letter_column(const struct wp_letter_outbox *outbox, const char *name)
 	return -1;
 }
 
-/* One without the prefix was sent by another configuration. */
+/* A key without the prefix was sent by another configuration. */
 struct wp_span wp_letter_key(const struct wp_letter_outbox *outbox, struct wp_span key)
 {
 	struct wp_span prefix = wp_buffer_span(&outbox->key_prefix);
@@ -86,7 +85,7 @@ static enum wp_rc refuse(struct row *r, const char *option, const char *value)
 			    "the letter does not hold the row whole: %s = %.200s", option, value);
 }
 
-/* A column that the table does not have says nothing. */
+/* A column that the table does not have is passed over. */
 static enum wp_rc set_cell(struct row *r, const char *column, struct wp_span value)
 {
 	int index = wp_letter_is_set(column) ? wp_letter_column(r->outbox, column) : -1;
@@ -107,7 +106,7 @@ static enum wp_rc set_cell(struct row *r, const char *column, struct wp_span val
 	return WP_OK;
 }
 
-/* One that was rendered as the record wants it. */
+/* Sets a column that was rendered as the record wants it. */
 static enum wp_rc set_text(struct row *r, const char *column, struct wp_span value)
 {
 	int index = wp_letter_is_set(column) ? wp_letter_column(r->outbox, column) : -1;
@@ -121,7 +120,7 @@ static enum wp_rc set_text(struct row *r, const char *column, struct wp_span val
 	return set_cell(r, column, value);
 }
 
-/* Of a column with a member in the record the rest is nowhere. */
+/* If the record has only a member of a column, the rest of that column is nowhere. */
 static enum wp_rc check_members(struct row *r)
 {
 	const struct wp_outbox_options *o = r->options;
@@ -180,7 +179,7 @@ static enum wp_rc check_letter(struct row *r)
 		return wp_error_set(r->error, WP_DATA,
 				    "the letter does not hold the row whole: omitted is %s",
 				    r->letter->omitted);
-	/* A part of it that is null may be the column that was not there (outbox/table.c). */
+	/* A null part of the letter may be the column that was not there (outbox/table.c). */
 	if (strstr(r->letter->reason, " has no column \"") != NULL)
 		return wp_error_set(r->error, WP_DATA,
 				    "the letter does not hold the row whole: its table lacked a "
@@ -191,7 +190,7 @@ static enum wp_rc check_letter(struct row *r)
 	return WP_OK;
 }
 
-/* What could not be made part of the record stands as it was in the row. */
+/* A column that could not be made part of the record stands in the letter as it was in the row. */
 static enum wp_rc set_leftover(struct row *r)
 {
 	const struct wp_outbox_options *o = r->options;
@@ -277,7 +276,7 @@ static enum wp_rc set_headers(struct row *r)
 	return rc;
 }
 
-/* Strings give the headers that numbers and truths gave. */
+/* Strings give the same headers as numbers and booleans did. */
 static enum wp_rc set_data_headers(struct row *r)
 {
 	const struct wp_outbox_options *o = r->options;
@@ -304,7 +303,7 @@ static enum wp_rc set_data_headers(struct row *r)
 	return set_cell(r, o->headers_json, json);
 }
 
-/* As an integer of milliseconds, or as a time that Postgres reads. */
+/* Writes the time as an integer of milliseconds, or as a time that Postgres reads. */
 static enum wp_rc write_timestamp(struct row *r, int64_t ms)
 {
 	struct wp_buffer text;
@@ -339,7 +338,7 @@ static enum wp_rc set_timestamp(struct row *r)
 	return rc == WP_OK ? set_cell(r, column, wp_span_of(r->timestamp)) : rc;
 }
 
-/* Of a bytea the letter has the bytes. */
+/* The letter has the bytes of a bytea. */
 static enum wp_rc set_payload(struct row *r)
 {
 	const char *column = r->options->column_payload;
@@ -418,7 +417,7 @@ enum wp_rc wp_letter_rebuild_row(const struct wp_letter_outbox *outbox,
 				 const struct wp_letter_content *content, struct wp_sql *sql,
 				 struct wp_error *error)
 {
-	static struct row r; /* large, and there is one at a time */
+	static struct row r; /* static because it is large; there is one at a time */
 	size_t columns = (size_t)PQntuples(outbox->columns);
 
 	r.outbox = outbox;

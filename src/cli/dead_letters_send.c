@@ -1,3 +1,4 @@
+/* Finds where the event of a dead letter comes from, and sends it again through walpost.reissue. */
 #include "dead_letters_retry.h"
 
 #include <stdio.h>
@@ -52,7 +53,7 @@ static enum wp_rc know_name(struct wp_letter_outbox *known, const char *name,
 	return WP_OK;
 }
 
-/* WP_DATA: there is no such table. */
+/* Returns WP_DATA if there is no such table. */
 static enum wp_rc find_columns(struct wp_letters_retry *r, const struct wp_outbox *outbox,
 			       const char *name, struct wp_letter_outbox **ret,
 			       struct wp_error *error)
@@ -61,7 +62,7 @@ static enum wp_rc find_columns(struct wp_letters_retry *r, const struct wp_outbo
 
 	*ret = known;
 	known->outbox = outbox;
-	/* Of a pattern's tables that of the last letter is known. */
+	/* For a pattern, the table of the last letter is known. */
 	if (strcmp(known->name, name) != 0 && know_name(known, name, error) != WP_OK)
 		return WP_NOMEM;
 	if (known->columns != NULL || outbox->options->table[0] == '\0' || name[0] == '\0')
@@ -72,7 +73,7 @@ static enum wp_rc find_columns(struct wp_letters_retry *r, const struct wp_outbo
 	return rc;
 }
 
-/* A table, and those above it that it is a partition of, the nearest first. */
+/* Asks for a table and those above it that it is a partition of, the nearest first. */
 static const char above_sql[] =
 	"WITH RECURSIVE up (oid, depth) AS (SELECT pg_catalog.to_regclass(%L)::oid, 0 UNION ALL "
 	"SELECT i.inhparent, up.depth + 1 FROM up JOIN pg_catalog.pg_inherits i ON i.inhrelid = "
@@ -103,7 +104,10 @@ static enum wp_rc find_above(struct wp_letters_retry *r, const char *table,
 	return WP_OK;
 }
 
-/* Of a partition's rows a pattern has the topmost table. WP_DATA with the error: of none of ours. */
+/*
+ * For rows of a partition, a pattern has the topmost table. Returns WP_DATA with the error if the
+ * letter is of none of our outboxes.
+ */
 static enum wp_rc find_outbox(struct wp_letters_retry *r, const struct wp_found_letter *letter,
 			      const struct wp_outbox **ret, char ret_name[WP_TABLE_NAME_TEXT_SIZE],
 			      struct wp_error *error)
@@ -113,7 +117,7 @@ static enum wp_rc find_outbox(struct wp_letters_retry *r, const struct wp_found_
 	enum wp_rc rc = WP_OK;
 
 	*ret = NULL;
-	ret_name[0] = '\0'; /* a message's is in no table */
+	ret_name[0] = '\0'; /* a message is in no table */
 	if (prefix != NULL) {
 		*ret = wp_outbox_set_prefix(r->outboxes, wp_span_of(prefix));
 	} else if (wp_table_name_parse(letter->table, &name, NULL) == WP_OK) {
@@ -173,7 +177,7 @@ static enum wp_rc explain_lookup(const struct wp_letters_retry *r, const char *t
 				    "table %s: %s; retry reads the table, unlike a relay: GRANT "
 				    "SELECT ON %s TO its role",
 				    table, inner->text, table);
-	/* Syntax, names, and values that are not of the column's type. */
+	/* These are errors of syntax, of names, and of values that are not of the column's type. */
 	if (strncmp(r->session.failure.sqlstate, "42", 2) == 0 ||
 	    strncmp(r->session.failure.sqlstate, "22", 2) == 0)
 		return wp_error_set(error, WP_DATA, "table %s: %s", table, inner->text);
@@ -206,7 +210,7 @@ static enum wp_rc ask_rows(struct wp_letters_retry *r, const struct wp_letter_ou
 	return rc == WP_OK ? rc : explain_lookup(r, table, rc, &inner, error);
 }
 
-/* True: there is its row, and it is in no doubt. WP_DATA with the error: it is. */
+/* Is the letter's row in the table? Returns WP_DATA with the error if that is in doubt. */
 static enum wp_rc look_in(struct wp_letters_retry *r, const struct wp_letter_outbox *outbox,
 			  const char *table, const struct wp_found_letter *letter, bool *ret,
 			  struct wp_error *error)
@@ -248,7 +252,7 @@ static enum wp_rc exists(struct wp_letters_retry *r, const char *table, bool *re
 	return WP_OK;
 }
 
-/* Writes the table that the row is in, "" when it is gone. A leaf may stand alone by now. */
+/* Writes the table that the row is in, or "" if it is gone. A leaf may stand alone by now. */
 static enum wp_rc look_for_row(struct wp_letters_retry *r, const struct wp_letter_outbox *outbox,
 			       const struct wp_found_letter *letter,
 			       char ret[WP_TABLE_NAME_TEXT_SIZE], struct wp_error *error)
@@ -299,12 +303,11 @@ static enum wp_rc make_text(struct wp_letters_retry *r, const struct wp_letter_o
 		rc = wp_sql_end(&sql, &inner);
 	if (rc == WP_OK)
 		return rc;
-	if (rc == WP_CONFIG) /* a text that the connection's encoding does not have */
+	if (rc == WP_CONFIG) /* a text is not in the connection's encoding */
 		rc = WP_DATA;
 	return wp_error_set(error, rc, "its row is gone from %s, and %s", outbox->name, inner.text);
 }
 
-/* What there is to be sent: a row of outcome->table, or r->text. WP_DATA with why: nothing is. */
 enum wp_rc wp_retry_plan(struct wp_letters_retry *r, size_t index,
 			 const struct wp_letter_outbox **ret_outbox,
 			 struct wp_retry_outcome *outcome, struct wp_error *error)
@@ -346,7 +349,7 @@ static enum wp_rc do_it(struct wp_letters_retry *r, struct wp_sql *sql, struct w
 	return WP_OK;
 }
 
-/* No row: it was sent meanwhile, by another. */
+/* If no row comes back, another has sent the event meanwhile. */
 static enum wp_rc mark(struct wp_letters_retry *r, const struct wp_letter_outbox *outbox,
 		       const struct wp_found_letter *letter, int *ret_rows, struct wp_error *error)
 {
@@ -386,7 +389,7 @@ static enum wp_rc add_content(struct wp_sql *sql, struct wp_span content, struct
 	return WP_OK;
 }
 
-/* One row for each that was sent. */
+/* The answer has one row for each event that was sent. */
 static enum wp_rc reissue(struct wp_letters_retry *r, const struct wp_letter_outbox *outbox,
 			  const struct wp_found_letter *letter,
 			  const struct wp_retry_outcome *outcome, int *ret_rows,
@@ -419,7 +422,7 @@ static enum wp_rc reissue(struct wp_letters_retry *r, const struct wp_letter_out
 	return rc;
 }
 
-/* What holds for all letters ends the command; else this one is refused. */
+/* A failure that holds for all letters ends the command; any other refuses this letter. */
 static enum wp_rc judge_failure(const struct wp_letters_retry *r, enum wp_rc rc,
 				struct wp_error *error)
 {
@@ -438,13 +441,13 @@ static enum wp_rc judge_failure(const struct wp_letters_retry *r, enum wp_rc rc,
 				    "%s: create what is missing with walpost init, or run "
 				    "sql/reissue.sql",
 				    inner.text);
-	/* Values, constraints, limits. */
+	/* These are errors of values, constraints and limits. */
 	bool is_its_own = strncmp(state, "22", 2) == 0 || strncmp(state, "23", 2) == 0 ||
 			  strncmp(state, "42", 2) == 0 || strncmp(state, "54", 2) == 0;
 	return is_its_own ? WP_DATA : rc;
 }
 
-/* In one transaction; never waits for synchronous standbys: the relay may be one. */
+/* Sends in one transaction, and waits for no synchronous standby, because the relay may be one. */
 enum wp_rc wp_retry_send(struct wp_letters_retry *r, const struct wp_letter_outbox *outbox,
 			 const struct wp_found_letter *letter, struct wp_retry_outcome *outcome,
 			 struct wp_error *error)

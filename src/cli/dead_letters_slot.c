@@ -1,3 +1,7 @@
+/*
+ * Tells whether the slot's relay reads what `walpost dead-letters retry` sends, and waits until the
+ * slot has confirmed it.
+ */
 #include "dead_letters_retry.h"
 
 #include <stdio.h>
@@ -59,7 +63,7 @@ static enum wp_rc say_uncertain(const struct wp_letters_retry *r, struct wp_erro
 		wp_retry_slot(r), r->lsn);
 }
 
-/* Once: is it confirmed, or is there no more to wait for? */
+/* Asks once: is it confirmed, or is there no more to wait for? */
 static enum wp_rc look(struct wp_letters_retry *r, struct wp_error *error)
 {
 	enum wp_rc rc = wp_reissue_slot_ask(&r->slot, r->lsn, error);

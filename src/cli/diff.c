@@ -11,7 +11,7 @@
 #include "walpost/kafka/properties.h"
 
 #define KAFKA_TIMEOUT_MS 10000
-/* What is kept of rows: whole records, then digests. */
+/* These bound what is kept of rows: whole records first, then digests. */
 #define WHOLE_SIZE_MAX ((size_t)64 << 20)
 #define KEPT_SIZE_MAX ((size_t)96 << 20)
 
@@ -34,19 +34,12 @@ static bool go_on(void *arg, uint64_t done, uint64_t all)
 	return !d->console.interrupted;
 }
 
-/* Before 1970 is from the beginning, as without. */
-static int64_t since(const struct wp_diff_options *options)
-{
-	int64_t now_ms = (int64_t)time(NULL) * 1000;
-
-	return options->since_ms == 0 || options->since_ms >= now_ms ? 0
-								     : now_ms - options->since_ms;
-}
-
 static enum wp_rc read_topics(struct wp_diff *d, struct wp_error *error)
 {
+	const int64_t age_ms = d->options.since_ms, now_ms = (int64_t)time(NULL) * 1000;
 	const struct wp_topic_reading reading = {
-		.since_ms = since(&d->options),
+		/* A time before 1970 means from the beginning, like none. */
+		.since_ms = age_ms == 0 || age_ms >= now_ms ? 0 : now_ms - age_ms,
 		.take = take_record,
 		.go_on = go_on,
 		.arg = d,
@@ -57,7 +50,7 @@ static enum wp_rc read_topics(struct wp_diff *d, struct wp_error *error)
 
 /* -- the command -------------------------------------------------------------- */
 
-/* As the relay would place keys. */
+/* Finds the placement by which the relay would place keys. */
 static enum wp_rc find_placement(struct wp_diff *d, struct wp_error *error)
 {
 	const struct wp_kafka_bounds bounds = {
@@ -74,7 +67,7 @@ static enum wp_rc find_placement(struct wp_diff *d, struct wp_error *error)
 	return WP_OK;
 }
 
-/* Whether the brokers let us in is told by who says it best. */
+/* wp_kafka_reach() says best whether the brokers let us in. */
 static enum wp_rc open_kafka(struct wp_diff *d, struct wp_error *error)
 {
 	struct wp_error sentence;
@@ -187,7 +180,7 @@ void wp_diff_take_outboxes(struct wp_diff *d)
 	d->outboxes.subjects = &d->registry.subjects;
 }
 
-/* All outboxes, or the one that is named; [outbox] itself has no name. */
+/* Chooses all outboxes, or the one that is named; [outbox] itself has no name. */
 static int choose_outboxes(struct wp_diff *d)
 {
 	const char *name = d->options.outbox;
@@ -208,19 +201,12 @@ static int choose_outboxes(struct wp_diff *d)
 			   name, name);
 }
 
-static int check_sink(const struct wp_diff *d)
-{
-	if (d->config.relay.sink == WP_SINK_KIND_KAFKA)
-		return WP_EXIT_OK;
-	return wp_cli_fail(WP_EXIT_CONFIG,
-			   "relay.sink is not kafka: there are no topics to compare with");
-}
-
 int wp_diff_choose(struct wp_diff *d)
 {
-	int exit_code = check_sink(d);
-
-	return exit_code == WP_EXIT_OK ? choose_outboxes(d) : exit_code;
+	if (d->config.relay.sink != WP_SINK_KIND_KAFKA)
+		return wp_cli_fail(WP_EXIT_CONFIG,
+				   "relay.sink is not kafka: there are no topics to compare with");
+	return choose_outboxes(d);
 }
 
 static int diff(struct wp_diff *d, const struct wp_cli_line *line)
@@ -237,7 +223,7 @@ static int diff(struct wp_diff *d, const struct wp_cli_line *line)
 
 int wp_command_diff(int argc, char **argv)
 {
-	static struct wp_diff d; /* large, and there is one */
+	static struct wp_diff d; /* static because it is large; there is only one */
 	const char *limit = NULL, *shown = NULL, *age = NULL;
 	struct wp_diff_options *o = &d.options;
 	const struct wp_cli_option options[] = {

@@ -1,3 +1,4 @@
+/* Prints the result of `walpost diff` as JSON. */
 #include <stdio.h>
 
 #include "json_output.h"
@@ -226,6 +227,6 @@ enum wp_rc wp_diff_report_json(const struct wp_diff *d, const struct wp_matching
 	if (!w.failed)
 		w.failed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0;
 	json_decref(object);
-	(void)putchar('\n'); /* wp_cli_done() looks */
+	(void)putchar('\n'); /* wp_cli_done() notices a failure */
 	return w.failed ? WP_NOMEM : WP_OK;
 }

@@ -1,3 +1,4 @@
+/* Prints the result of `walpost diff` for people: counts, and rows that differ or lack a record. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "walpost/cli/diff.h"
 
 #define SIDE_WIDTH 16 /* "walpost" or "Kafka", and its size */
-/* Of a window all of whose bytes are escaped, and the dots. */
+/* A line has room for a window all of whose bytes are escaped, and the dots. */
 #define LINE_SIZE (WP_WINDOW_SIZE * 4 + 8)
 
 static const char *ending(uint64_t count)
@@ -17,7 +18,7 @@ static const char *ending(uint64_t count)
 
 /* -- the summary -------------------------------------------------------------- */
 
-/* First of all: nothing below says anything about these. */
+/* These rows come first of all, because nothing below says anything about them. */
 static void print_left_off(const struct wp_diff *d)
 {
 	if (d->left_off > 0)
@@ -171,7 +172,7 @@ static void add_text(struct line *l, const char *text, size_t size, int columns)
 	l->columns += columns;
 }
 
-/* One character, or one byte that is none. Returns how many bytes it was. */
+/* Adds one character, or one byte that is none. Returns how many bytes it was. */
 static size_t add_character(struct line *l, const uint8_t *at, size_t left)
 {
 	struct wp_display shown;
@@ -249,7 +250,7 @@ static void print_part(const struct wp_shown_part *p, bool no_values)
 	if (p->at != WP_AT_UNKNOWN)
 		wp_cli_say(stdout, ", from byte %zu on", p->at);
 	wp_cli_say(stdout, "\n");
-	/* What names a topic or headers is no value. */
+	/* The name of a topic or of headers is no value. */
 	bool hidden = no_values && p->part != WP_PART_TOPIC && p->part != WP_PART_HEADER_ORDER;
 	int one = print_side("walpost", &p->wanted, p->at, hidden);
 	int other = print_side("Kafka", &p->found, p->at, hidden);

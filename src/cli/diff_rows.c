@@ -1,3 +1,7 @@
+/*
+ * Reads the rows of the outboxes' tables for `walpost diff` and `walpost backfill`, and makes the
+ * records that would be sent for them.
+ */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +26,7 @@ enum {
 	COLUMNS_MAX = 1600, /* Postgres's own limit */
 };
 
-/* All that is needed while rows are read; large, and there is one. */
+/* This is all that is needed while rows are read. It is large, and there is one. */
 struct rows {
 	struct wp_diff *diff;
 	struct wp_session session;
@@ -32,7 +36,7 @@ struct rows {
 	struct wp_buffer texts; /* of binary values, of which there are none here */
 	struct wp_diff_topic *last_topic;
 
-	/* Of the table that is read: */
+	/* These belong to the table that is read: */
 	size_t outbox;
 	size_t table; /* of diff->tables */
 	struct wp_relations *relations;
@@ -45,7 +49,7 @@ struct rows {
 	PGresult *catalog; /* owned: what it says of the columns */
 };
 
-/* Of each column of the table; what is the table's is in each row. */
+/* The catalog answers with a row for each column; what is the table's is in each row. */
 enum catalog_column {
 	CATALOG_NAME,
 	CATALOG_TYPE,
@@ -82,7 +86,7 @@ static struct wp_diff_table *table_of(const struct rows *r)
 	return &r->diff->tables[r->table];
 }
 
-/* Those of the set are all that are configured. */
+/* The set has all outboxes that are configured. */
 static const struct wp_outbox *outbox_of(const struct rows *r)
 {
 	return wp_outbox_set_at(r->outboxes,
@@ -103,7 +107,7 @@ static enum wp_rc ask_columns(struct rows *r, const struct wp_requirements_table
 		"JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid\n"
 		"JOIN pg_catalog.pg_type t ON t.oid = a.atttypid\n"
 		"JOIN pg_catalog.pg_namespace s ON s.oid = t.typnamespace\n"
-		/* A planner that does not know of thousands of tables of that name would look at each. */
+		/* A planner that knows nothing of many tables of that name would look at each. */
 		"WHERE c.relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = "
 		"%L)\n"
 		"  AND c.relname = %L AND a.attnum > 0 AND NOT a.attisdropped\n"
@@ -157,16 +161,6 @@ static bool has_column(const struct rows *r, const char *column)
 
 /* -- the cursor --------------------------------------------------------------- */
 
-static enum wp_rc run(struct rows *r, struct wp_sql *sql, struct wp_buffer *text,
-		      struct wp_error *error)
-{
-	PGresult *result;
-	enum wp_rc rc = finish_and_ask(r, sql, text, &result, error);
-	if (rc == WP_OK)
-		PQclear(result);
-	return rc;
-}
-
 /* A question that is wrong, or not allowed, is a matter of configuration. */
 static enum wp_rc explain(const struct rows *r, enum wp_rc rc, const struct wp_error *inner,
 			  struct wp_error *error)
@@ -194,7 +188,7 @@ static enum wp_rc explain(const struct rows *r, enum wp_rc rc, const struct wp_e
 	return wp_error_set(error, rc, "table %s: %s", table, inner->text);
 }
 
-/* The id stands outside the subquery, where its name could be taken for a column of walpost.parked. */
+/* The id stands outside the subquery, where it could be taken for a column of walpost.parked. */
 static void add_not_parked(struct rows *r, struct wp_sql *sql)
 {
 	const char *id = options_of(r)->column_id;
@@ -221,8 +215,9 @@ static void add_place(struct rows *r, struct wp_sql *sql)
 }
 
 /*
- * Rows of one key and one value follow one another, so that each can be compared with the one before.
- * A snapshot has one version of each row: ctid tells the rest apart, the same in each reading.
+ * Rows of one key and one value follow one another, so that each can be compared with the one
+ * before. A snapshot has one version of each row: ctid tells the rest apart, the same in each
+ * reading.
  */
 static void add_order(struct rows *r, struct wp_sql *sql)
 {
@@ -251,7 +246,7 @@ static void add_rows(struct rows *r, struct wp_sql *sql, const struct wp_require
 		add_not_parked(r, sql);
 }
 
-/* One row more than the limit, to tell whether there are. */
+/* Asks for one row more than the limit, to tell whether there are more. */
 static enum wp_rc declare(struct rows *r, const struct wp_requirements_table *table,
 			  struct wp_error *error)
 {
@@ -261,6 +256,7 @@ static enum wp_rc declare(struct rows *r, const struct wp_requirements_table *ta
 	struct wp_buffer text;
 	struct wp_sql sql;
 	struct wp_error inner;
+	PGresult *result;
 	char limit[24];
 
 	r->place_column = 0;
@@ -286,8 +282,11 @@ static enum wp_rc declare(struct rows *r, const struct wp_requirements_table *ta
 	}
 	(void)snprintf(limit, sizeof(limit), "%lld", (long long)options->limit + 1);
 	wp_sql_add(&sql, " LIMIT %s", limit);
-	enum wp_rc rc = run(r, &sql, &text, &inner);
-	return rc == WP_OK ? rc : explain(r, rc, &inner, error);
+	enum wp_rc rc = finish_and_ask(r, &sql, &text, &result, &inner);
+	if (rc != WP_OK)
+		return explain(r, rc, &inner, error);
+	PQclear(result);
+	return WP_OK;
 }
 
 /* A result tells a domain's base type: so do the facts, then. */
@@ -324,7 +323,7 @@ static enum wp_rc know_columns(struct rows *r, const struct wp_requirements_tabl
 
 /* -- from a row to what is expected ------------------------------------------- */
 
-/* For people, as the stream names them; a domain is looked through, and its name with it. */
+/* Names types for people, as the stream does; a domain is looked through, and its name with it. */
 static enum wp_rc name_types(struct rows *r)
 {
 	enum wp_rc rc = WP_OK;
@@ -346,7 +345,7 @@ static enum wp_rc name_types(struct rows *r)
 	return rc;
 }
 
-/* As the stream would have announced it; domains are told by what lies under them. */
+/* Maps the table as the stream would have announced it; domains go by what lies under them. */
 static enum wp_rc make_mapping(struct rows *r, const PGresult *result,
 			       const struct wp_requirements_table *table, struct wp_error *error)
 {
@@ -449,7 +448,7 @@ static void place(const struct wp_diff *d, int32_t partitions, struct wp_record 
 	record->partition = wp_placement_of(d->placement, record->key, partitions, 0);
 }
 
-/* What of the record follows from the commit, of which a table knows nothing. */
+/* Returns what of the record follows from the commit, of which a table knows nothing. */
 static unsigned unknown_of(struct rows *r, const struct wp_event *event)
 {
 	struct wp_diff_table *table = table_of(r);
@@ -506,12 +505,12 @@ static void read_values(struct rows *r, const PGresult *result, int row)
 	}
 }
 
-/* The relay does not send it, or may not have. */
+/* Is the event one that the relay does not send, or may not have sent? */
 static bool is_dropped(const struct rows *r, const struct wp_event *event, enum wp_rc rc)
 {
 	enum wp_drop drop = WP_DROP_NOT;
 	struct wp_error unread;
-	/* What is read more than once is judged alike each time. */
+	/* A row that is read more than once is judged alike each time. */
 	int64_t now_us = r->diff->reading.commit_time_us;
 
 	if (now_us == 0)
@@ -521,7 +520,7 @@ static bool is_dropped(const struct rows *r, const struct wp_event *event, enum 
 	return drop != WP_DROP_NOT;
 }
 
-/* `rc` is what reading the row gave: then there is as much of the record as can be made. */
+/* `rc` is what reading the row gave; if that failed, as much of the record is made as can be. */
 static enum wp_rc make_record(struct rows *r, enum wp_rc rc, const struct wp_event *event,
 			      struct wp_record *ret, struct wp_error *reason)
 {
@@ -637,7 +636,7 @@ static enum wp_rc fetch_all(struct rows *r, const struct wp_requirements_table *
 	return rc;
 }
 
-/* What the outbox asks of its table, or of each that fits its pattern. */
+/* Returns what the outbox asks of its table, or of each that fits its pattern. */
 static struct wp_requirements_table requirements_of(const struct rows *r)
 {
 	struct wp_requirements_table table = r->wanted.tables[table_of(r)->wanted];
@@ -668,7 +667,7 @@ static enum wp_rc read_table(struct rows *r, struct wp_error *error)
 	return rc;
 }
 
-/* How many rows of a table were not read. */
+/* Counts the rows of a table that were not read. */
 static enum wp_rc count_left_off(struct rows *r, struct wp_error *error)
 {
 	r->outbox = table_of(r)->outbox;
@@ -746,7 +745,7 @@ static enum wp_rc take_snapshot(struct rows *r, struct wp_error *error)
 	return rc;
 }
 
-/* What is read is one moment of the database, and nothing can be written. */
+/* The rows are those of one moment of the database, and nothing can be written. */
 static enum wp_rc read_all(struct rows *r, struct wp_error *error)
 {
 	enum wp_rc rc = wp_session_open(&r->session, &r->diff->console, &r->diff->config.postgres,

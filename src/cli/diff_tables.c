@@ -1,3 +1,4 @@
+/* Finds the tables of the outboxes for `walpost diff`, those that fit a pattern included. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,17 +10,7 @@
 
 /* -- which they are ------------------------------------------------------------------------ */
 
-static enum wp_rc ask(struct wp_session *s, const struct wp_requirements *wanted, PGresult **ret,
-		      struct wp_error *error)
-{
-	struct wp_statement statement;
-
-	wp_statement_begin(&statement, s);
-	wp_tables_sql(&statement.sql, wanted);
-	return wp_statement_ask(&statement, ret, error);
-}
-
-/* One that fits a pattern may be that of another outbox, or be ignored. */
+/* A table that fits a pattern may be that of another outbox, or be ignored. */
 static bool is_of(const struct wp_outbox_set *all, const struct wp_outbox_options *outbox,
 		  const struct wp_table_name *table)
 {
@@ -32,16 +23,7 @@ static bool is_of(const struct wp_outbox_set *all, const struct wp_outbox_option
 	return rows.kind == WP_ROWS_EVENTS && strcmp(rows.outbox->options->name, outbox->name) == 0;
 }
 
-static char *name_of(const struct wp_outbox_options *outbox, const struct wp_table_name *table)
-{
-	char name[WP_TABLE_NAME_TEXT_SIZE];
-
-	return strdup(wp_table_is_pattern(outbox->table)
-			      ? wp_table_name_text(table, name, sizeof(name))
-			      : outbox->table);
-}
-
-/* The outbox that wanted that table: those of messages want none. */
+/* Returns the outbox that wanted that table; those of messages want none. */
 static size_t outbox_of(const struct wp_diff *d, size_t wanted)
 {
 	size_t left = wanted + 1;
@@ -61,6 +43,7 @@ static enum wp_rc add(struct wp_diff *d, const PGresult *found, int row,
 	struct wp_diff_table table = {
 		.wanted = strtoul(PQgetvalue(found, row, WP_TABLES_WANTED), NULL, 10),
 	};
+	char name[WP_TABLE_NAME_TEXT_SIZE];
 
 	table.outbox = outbox_of(d, table.wanted);
 	const struct wp_outbox_options *o = &d->outboxes.items[table.outbox];
@@ -70,7 +53,9 @@ static enum wp_rc add(struct wp_diff *d, const PGresult *found, int row,
 		       PQgetvalue(found, row, WP_TABLES_NAME));
 	if (wp_table_is_pattern(o->table) && !is_of(all, o, &table.table))
 		return WP_OK;
-	table.name = name_of(o, &table.table);
+	table.name = strdup(wp_table_is_pattern(o->table)
+				    ? wp_table_name_text(&table.table, name, sizeof(name))
+				    : o->table);
 	if (table.name == NULL)
 		return wp_error_set(error, WP_NOMEM, "out of memory for the names of tables");
 	d->tables[d->table_count++] = table;
@@ -100,10 +85,13 @@ enum wp_rc wp_diff_find_tables(struct wp_diff *d, struct wp_session *s,
 			       const struct wp_requirements *wanted,
 			       const struct wp_outbox_set *all, struct wp_error *error)
 {
+	struct wp_statement statement;
 	PGresult *found;
 
 	wp_diff_forget_tables(d);
-	enum wp_rc rc = ask(s, wanted, &found, error);
+	wp_statement_begin(&statement, s);
+	wp_tables_sql(&statement.sql, wanted);
+	enum wp_rc rc = wp_statement_ask(&statement, &found, error);
 	if (rc != WP_OK)
 		return rc;
 	rc = add_all(d, found, all, error);

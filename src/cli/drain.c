@@ -74,7 +74,7 @@ static enum wp_rc take_number(struct drain *d, struct wp_error *error)
 	return WP_OK;
 }
 
-/* Never waits for synchronous standbys: the relay may be one. */
+/* This waits for no synchronous standby, because the relay may be one. */
 static enum wp_rc write_mark(struct drain *d, struct wp_error *error)
 {
 	struct wp_statement statement;
@@ -123,7 +123,7 @@ static enum wp_rc write_mark(struct drain *d, struct wp_error *error)
 	return WP_OK;
 }
 
-/* 0 also without the right to ask: then it is not told of. */
+/* Returns 0 also without the right to ask; it is then not told of. */
 static int64_t ask_number(struct drain *d, const char *sql)
 {
 	struct wp_statement statement;
@@ -140,8 +140,9 @@ static int64_t ask_number(struct drain *d, const char *sql)
 }
 
 /*
- * Who waits for the slot logs in as the relay does, to the same database. The server does not tell for
- * which slot a standby waits: with several slots in one database, those of the others count too.
+ * A standby that waits for the slot logs in as the relay does, to the same database. The server
+ * does not tell for which slot a standby waits: with several slots in one database, those of the
+ * others count too.
  */
 static enum wp_rc ask_more(struct drain *d, struct wp_error *error)
 {
@@ -185,11 +186,6 @@ static enum wp_rc ask_more(struct drain *d, struct wp_error *error)
 /* -- waiting --------------------------------------------------------------------------------- */
 
 enum outcome { OUTCOME_DRAINED, OUTCOME_NOBODY, OUTCOME_LATE, OUTCOME_TAKEN };
-
-static void say_progress(const struct drain *d)
-{
-	wp_cli_say_progress("slot %s: %s of %s confirmed", d->name, d->slot.confirmed, d->before);
-}
 
 static enum wp_rc pause(struct drain *d, struct wp_error *error)
 {
@@ -238,7 +234,7 @@ static enum wp_rc await(struct drain *d, enum outcome *ret, struct wp_error *err
 		else if (d->slot.is_reached)
 			return watch_standby(d, ret, error);
 		passed_ms = !is_passed ? 0 : passed_ms == 0 ? now : passed_ms;
-		/* It was read by a process that is gone, or that could not ask whether we wait. */
+		/* Its reader is gone, or could not ask whether we wait. */
 		if (is_passed && now - passed_ms > PASSED_FOR_MS &&
 		    d->slot.reads != WP_READS_NOBODY) {
 			rc = write_mark(d, error);
@@ -247,7 +243,8 @@ static enum wp_rc await(struct drain *d, enum outcome *ret, struct wp_error *err
 		*ret = now - seen_ms > GONE_FOR_MS ? OUTCOME_NOBODY : OUTCOME_LATE;
 		if (rc != WP_OK || *ret == OUTCOME_NOBODY || now - d->began_ms > d->timeout_ms)
 			return rc;
-		say_progress(d);
+		wp_cli_say_progress("slot %s: %s of %s confirmed", d->name, d->slot.confirmed,
+				    d->before);
 		rc = pause(d, error);
 		if (rc != WP_OK)
 			return rc;
@@ -331,7 +328,7 @@ static int say(const struct drain *d, enum outcome outcome)
 
 /* -- the command ----------------------------------------------------------------------------- */
 
-/* A relay that reconnects has a moment of none. */
+/* While a relay reconnects, there is none for a moment. */
 static enum wp_rc find_reader(struct drain *d, struct wp_error *error)
 {
 	int64_t until_ms = now_ms() + NOBODY_FOR_MS;

@@ -13,7 +13,7 @@ enum {
 	WIDTH_MIN = 40,
 };
 
-/* How it is printed; without a terminal it is plain, a finding a line. */
+/* Says how findings are printed; without a terminal they are plain, one a line. */
 struct page {
 	FILE *to;
 	bool is_coloured;
@@ -25,13 +25,7 @@ static const char *const colours[] = { "\033[32m", "\033[33m", "\033[1;31m" };
 
 /* -- one ------------------------------------------------------------------------- */
 
-static void print_level(const struct page *page, enum wp_finding_level level)
-{
-	(void)fprintf(page->to, "%s%-4s%s", page->is_coloured ? colours[level] : "", levels[level],
-		      page->is_coloured ? "\033[0m" : "");
-}
-
-/* Characters, of which none counts twice: what is not ASCII here are people's names. */
+/* Counts characters, none of them twice: what is not ASCII here are people's names. */
 static int width_of(const char *text, size_t size)
 {
 	int width = 0;
@@ -41,7 +35,7 @@ static int width_of(const char *text, size_t size)
 	return width;
 }
 
-/* Words from a column on; below one another, should they not fit or the text say so. */
+/* Prints words from a column on, and breaks lines where they do not fit or the text says so. */
 static void print_words(const struct page *page, const char *text, int column)
 {
 	while (*text) {
@@ -60,7 +54,7 @@ static void print_words(const struct page *page, const char *text, int column)
 	(void)fprintf(page->to, "\n");
 }
 
-/* Never wrapped: it is pasted. */
+/* A cure is never wrapped, because it is pasted. */
 static void print_cure(const struct page *page, const char *cure)
 {
 	while (*cure) {
@@ -73,7 +67,8 @@ static void print_cure(const struct page *page, const char *cure)
 static void print_one(const struct page *page, const struct wp_finding *finding)
 {
 	(void)fprintf(page->to, "%*s", INDENT, "");
-	print_level(page, finding->level);
+	(void)fprintf(page->to, "%s%-4s%s", page->is_coloured ? colours[finding->level] : "",
+		      levels[finding->level], page->is_coloured ? "\033[0m" : "");
 	int at = WHAT_AT + fprintf(page->to, "  %s: ", finding->name) - INDENT;
 	print_words(page, finding->what, at);
 	print_cure(page, finding->cure);
@@ -99,7 +94,7 @@ void wp_cli_print_finding(FILE *to, const struct wp_finding *finding)
 
 /* -- all ------------------------------------------------------------------------- */
 
-/* Tables and topics are looked after one by one. */
+/* Each table and each topic has a group of its own. */
 static bool is_of_group(const struct wp_finding *finding, const struct wp_finding *first)
 {
 	bool has_own = first->room == WP_ROOM_OUTBOX || first->room == WP_ROOM_TOPIC;
@@ -108,7 +103,7 @@ static bool is_of_group(const struct wp_finding *finding, const struct wp_findin
 	       (!has_own || strcmp(finding->about, first->about) == 0);
 }
 
-/* Of those before it, none is of its group. */
+/* None of the findings before it is of its group. */
 static bool begins_group(const struct wp_findings *findings, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
@@ -171,20 +166,19 @@ void wp_cli_print_findings(FILE *to, const struct wp_findings *findings)
 
 /* -- for machines ------------------------------------------------------------------ */
 
-static json_t *json_of(const struct wp_finding *f)
-{
-	return json_pack("{ss ss ss ss ss ss}", "level", wp_finding_level_name(f->level), "room",
-			 wp_finding_room_name(f->room), "about", f->about, "name", f->name, "what",
-			 f->what, "cure", f->cure);
-}
-
 bool wp_cli_print_findings_json(FILE *to, const struct wp_findings *findings)
 {
 	json_t *array = json_array();
 	int failed = 0;
 
-	for (size_t i = 0; i < findings->count; i++)
-		failed |= json_array_append_new(array, json_of(&findings->items[i]));
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct wp_finding *f = &findings->items[i];
+		failed |= json_array_append_new(
+			array,
+			json_pack("{ss ss ss ss ss ss}", "level", wp_finding_level_name(f->level),
+				  "room", wp_finding_room_name(f->room), "about", f->about, "name",
+				  f->name, "what", f->what, "cure", f->cure));
+	}
 	failed |= json_dumpf(array, to, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	json_decref(array);
 	(void)fprintf(to, "\n");

@@ -10,7 +10,7 @@
 #include "walpost/postgres_preflight/publication.h"
 #include "walpost/postgres_preflight/slot_checkpoint.h"
 
-/* Findings that we are here to cure. A publication is not made for a slot that is older. */
+/* Is the finding one that we are here to cure? A publication is not made for an older slot. */
 static bool is_ours_to_cure(const struct wp_preflight *p, const struct wp_finding *f)
 {
 	const char *name = f->name;
@@ -20,13 +20,13 @@ static bool is_ours_to_cure(const struct wp_preflight *p, const struct wp_findin
 		return !p->publication_exists && !p->slot_exists;
 	if (!strcmp(name, "slot"))
 		return !p->slot_exists;
-	/* Not needed for anything but the slot, which is created last; nor is what is granted. */
+	/* The role's attribute and its rights are needed only for the slot, which comes last. */
 	return !strcmp(name, "role") || !strcmp(name, "rights");
 }
 
 enum round { BEFORE, AFTER };
 
-/* That of the slot is not about us who may not create it, nor are those of the role. */
+/* The finding of the slot is not about us who may not create it, nor are those of the role. */
 static bool was_said(const struct init *i, const struct wp_finding *f)
 {
 	bool is_about_another = i->role && (!strcmp(f->name, "role") || !strcmp(f->name, "rights"));
@@ -35,7 +35,7 @@ static bool was_said(const struct init *i, const struct wp_finding *f)
 	       (i->lacks_slot && (!strcmp(f->name, "slot") || !strcmp(f->name, "role")));
 }
 
-/* Prints what stands in the way; true when nothing does. */
+/* Prints what stands in the way. Returns true if nothing does. */
 static bool is_clear(const struct init *init, enum round round)
 {
 	const struct wp_preflight *p = &init->found;
@@ -105,7 +105,7 @@ static enum wp_rc create_objects(struct init *i, struct wp_error *error)
 	return rc;
 }
 
-/* What all else works without. */
+/* This is an object that all else works without. */
 struct optional {
 	const char *what;
 	const char *name;
@@ -114,7 +114,7 @@ struct optional {
 	const char *without; /* what cannot be done, and how to allow it */
 };
 
-/* In the order in which they are made. */
+/* They stand in the order in which they are made. */
 static const struct optional optionals[WP_INIT_OPTIONALS] = {
 	{
 		.what = "reissue table",
@@ -125,7 +125,7 @@ static const struct optional optionals[WP_INIT_OPTIONALS] = {
 			   "To allow that, run init or sql/reissue.sql once as an administrator",
 	},
 	{
-		/* By the same script as walpost.reissue, to which an older one may have given no such table. */
+		/* The script of walpost.reissue makes them, but an older one may not have. */
 		.what = "tables of retried dead letters and replays",
 		.name = "walpost.dead_letters_retried",
 		.sql = wp_reissue_sql,
@@ -171,8 +171,8 @@ static void add_optional(struct wp_sql *sql, const struct init *i, const struct 
 }
 
 /*
- * By itself: who may not make it, and runs init in a database that an older walpost prepared, is
- * told so and no more.
+ * Makes it by itself, so that a role that may not, and runs init in a database that an older
+ * walpost prepared, is told so and no more.
  */
 static enum wp_rc create_optional(struct init *i, const struct optional *o, bool exists,
 				  struct wp_error *error)
@@ -193,7 +193,7 @@ static enum wp_rc create_optional(struct init *i, const struct optional *o, bool
 	bool is_permission = !strcmp(i->session.failure.sqlstate, "42501");
 	struct wp_error ignored;
 	enum wp_rc ended = wp_session_do(&i->session, "ROLLBACK", &ignored);
-	(void)ended; /* the sentence tells */
+	(void)ended; /* the error tells */
 	if (!is_permission)
 		return rc;
 	fprintf(stderr, "walpost: %s was not created: %s; %s\n", o->name, error->text, o->without);
@@ -226,8 +226,10 @@ static void renew_slot_checkpoint(struct init *i)
 	PQclear(renewed);
 }
 
-/* Objects are made by the role that ALTER ROLE ... SET role gives our sessions; the slot is the login
- * role's, which has the attribute. */
+/*
+ * Objects are made by the role that ALTER ROLE ... SET role gives our sessions; the slot is the
+ * login role's, which has the attribute.
+ */
 static enum wp_rc begin_as_owner(struct init *i, struct wp_error *error)
 {
 	return wp_session_do(&i->session,
@@ -259,7 +261,7 @@ static enum wp_rc create_slot(struct init *i, struct wp_error *error)
 	return end_as_owner(i, error);
 }
 
-/* Who runs a relay need not be able to make what it works with; minimal roles of Debezium are not. */
+/* A role that runs a relay need not be able to make these, as Debezium's minimal roles are not. */
 static void add_permission_cure(struct wp_sql *sql, const struct init *i)
 {
 	PGconn *pg = wp_session_pg(&i->session);
@@ -302,7 +304,7 @@ static void explain(struct init *i, struct wp_error *error)
 	wp_buffer_release(&text);
 }
 
-/* By the catalog, which all may read: without USAGE on the schema a name cannot be resolved. */
+/* Asks the catalog, which all may read: names cannot be resolved without USAGE on the schema. */
 static enum wp_rc look_for_tables(struct init *i, struct wp_error *error)
 {
 	static const char sql[] =
@@ -384,7 +386,7 @@ static const char about_text[] =
 
 int wp_command_init(int argc, char **argv)
 {
-	static struct init i; /* large, and there is one */
+	static struct init i; /* static because it is large; there is only one */
 	static char about[2048];
 	char names[LIKE_NAMES_SIZE];
 	bool print_sql = false;

@@ -1,7 +1,7 @@
 /*
- * `walpost init`: what its files share. The command (init.c) creates what is missing; a role's
- * right to replicate, which not every administrator can give, is init_replication.c; the same as a
- * script is init_script.c.
+ * Here is what the files of `walpost init` share. The command (init.c) creates what is missing; a
+ * role's right to replicate, which not every administrator can give, is init_replication.c; the
+ * same as a script is init_script.c.
  */
 #ifndef WALPOST_SRC_CLI_INIT_H
 #define WALPOST_SRC_CLI_INIT_H
@@ -12,7 +12,7 @@
 #include "walpost/postgres/sql.h"
 #include "walpost/run/requirements.h"
 
-/* What all else works without: reissue, retried, parked, schedule, cleanup. */
+/* All else works without these: reissue, retried, parked, schedule, cleanup. */
 enum { WP_INIT_OPTIONALS = 5 };
 
 struct init {
@@ -22,25 +22,26 @@ struct init {
 	struct wp_console console;
 	struct wp_session session;
 	struct wp_preflight found;
-	/* Which the preflight does not ask for: */
+	/* The preflight does not ask for these: */
 	bool skip_exists; /* walpost.skip */
 	bool optional_exists[WP_INIT_OPTIONALS];
-	/* Of what others must do, and was said: */
+	/* Others must do this, and it was said: */
 	bool lacks_replication; /* the role could not be given it */
 	bool lacks_slot;	/* we may not create it */
 };
 
-/* The exit code of `init --print-sql`. */
+/* Prints the script of `init --print-sql`. Returns the exit code. */
 int wp_init_print_script(const struct init *i);
 
 /*
  * Lets the role read slots, in the way of the server's provider. Where we may not, that is said
- * with the cure, and all else goes on. WP_IO with the error: the server refused otherwise.
+ * with the cure, and all else goes on. Returns WP_IO with the error if the server refused
+ * otherwise.
  */
 enum wp_rc wp_init_replication(struct init *i, struct wp_error *error) WP_MUST_CHECK;
-/* True: the slot could not be created for want of that right, which is said with the cure. */
+/* Returns true if the slot could not be created for want of that right, which is said with the cure. */
 bool wp_init_may_not_create_slot(struct init *i, const struct wp_error *why);
-/* For the script: `role` gets it if the one who runs the script may give it. */
+/* Adds to the script that `role` gets it, if the one who runs the script may give it. */
 void wp_init_add_replication(struct wp_sql *sql, const char *role);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The right to read slots. A superuser gives the attribute REPLICATION; at a provider nobody is
- * superuser, and it is given by a role of the provider's, by its administrator only, or elsewhere.
+ * Gives a role the right to read slots. A superuser gives the attribute REPLICATION; at a provider
+ * nobody is superuser, and it is given by a role of the provider's, by its administrator only, or
+ * elsewhere.
  */
 #include "init.h"
 
@@ -10,16 +11,11 @@
 #include "walpost/cli/findings.h"
 #include "walpost/postgres/provider.h"
 
-/* Superuser, the attribute, or a provider's role that stands for it. */
+/* A role may replicate as superuser, by the attribute, or by a provider's role that gives it. */
 #define MAY_REPLICATE                                                                           \
 	"r.rolsuper OR r.rolreplication OR coalesce((SELECT bool_or(pg_has_role(r.oid, g.oid, " \
 	"'MEMBER')) FROM pg_catalog.pg_roles g WHERE g.rolname IN ('rds_replication', "         \
 	"'neon_superuser')), false)"
-
-static const struct wp_provider_facts *facts_of(const struct init *i)
-{
-	return wp_provider_facts(i->found.provider);
-}
 
 static void write_cure(const struct init *i, const char *role, char *cure, size_t size)
 {
@@ -29,7 +25,7 @@ static void write_cure(const struct init *i, const char *role, char *cure, size_
 
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(&i->session), &text);
-	wp_sql_add(&sql, facts_of(i)->role, role);
+	wp_sql_add(&sql, wp_provider_facts(i->found.provider)->role, role);
 	if (wp_sql_end(&sql, &ignored) == WP_OK)
 		(void)snprintf(cure, size, "%s", (const char *)text.data);
 	else
@@ -108,7 +104,7 @@ bool wp_init_may_not_create_slot(struct init *i, const struct wp_error *why)
 	return true;
 }
 
-/* Nobody is asked who runs it: the server says whether there is a role that stands for the right. */
+/* Nobody is asked who runs the server: it says whether there is a role that gives the right. */
 void wp_init_add_replication(struct wp_sql *sql, const char *role)
 {
 	wp_sql_add(sql,

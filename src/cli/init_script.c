@@ -1,4 +1,4 @@
-/* What `walpost init` does, as SQL for psql. */
+/* Writes what `walpost init` does as SQL for psql. */
 #include "init.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "walpost/postgres_preflight/publication.h"
 #include "walpost/postgres_preflight/slot_checkpoint.h"
 
-/* Ends our dollar quotes only when someone means to. */
+/* A name ends our dollar quotes only when someone means it to. */
 static bool is_quotable(const char *name)
 {
 	return !strstr(name, "$walpost$");
@@ -25,7 +25,7 @@ static bool are_quotable(const struct init *i)
 	return is_quotable(i->config.postgres.publication) && (!i->role || is_quotable(i->role));
 }
 
-/* The preflight's table_case. */
+/* Does in the script what the preflight does as table_case. */
 static void add_case_script(struct wp_sql *sql, const struct wp_table_name *name)
 {
 	wp_sql_add(sql,
@@ -64,11 +64,11 @@ static void add_publication_script(struct wp_sql *sql, const struct init *i)
 }
 
 /*
- * By a SELECT of its own: a function or DO block that makes a logical slot fails with
- * "snapshot reference ... is not owned by resource owner" when a change of the catalog is decoded
- * meanwhile (ReorderBufferImmediateInvalidation() leaves the resource owner of the transaction
- * behind, not that of the statement within). psql's \if, because servers before 17 cannot parse
- * the call with failover.
+ * Creates the slot by a SELECT of its own: a function or DO block that makes a logical slot fails
+ * with "snapshot reference ... is not owned by resource owner" when a change of the catalog is
+ * decoded meanwhile (ReorderBufferImmediateInvalidation() leaves the resource owner of the
+ * transaction behind, not that of the statement within). It needs psql's \if, because servers
+ * before 17 cannot parse the call with failover.
  */
 static void add_slot_script(struct wp_sql *sql, const char *slot)
 {
@@ -158,7 +158,7 @@ int wp_init_print_script(const struct init *i)
 	add_script(&sql, i);
 	enum wp_rc rc = wp_sql_end(&sql, &error);
 	if (rc == WP_OK)
-		(void)fputs((const char *)text.data, stdout); /* wp_cli_done() looks */
+		(void)fputs((const char *)text.data, stdout); /* wp_cli_done() notices a failure */
 	wp_buffer_release(&text);
 	PQfinish(pg);
 	return rc == WP_OK ? wp_cli_done() : wp_cli_fail(WP_EXIT_CONFIG, "%s", error.text);

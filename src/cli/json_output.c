@@ -20,6 +20,6 @@ int wp_cli_json_print(json_t *value, const char *what)
 	json_decref(value);
 	if (failed)
 		return wp_cli_fail(WP_EXIT_FAILED, "%s cannot be written as JSON", what);
-	(void)putchar('\n'); /* wp_cli_done() looks */
+	(void)putchar('\n'); /* wp_cli_done() notices a failure */
 	return wp_cli_done();
 }

@@ -7,9 +7,9 @@
 enum { IS_TABLE, LOCKED, HOLDER, HOLDER_IS, HOLDERS };
 
 /*
- * A session that waits for a row waits for the transaction that changed it, and has the row's lock of
- * kind tuple itself: that tells the table. A prepared transaction blocks as process 0. What others do
- * is not shown to every role.
+ * A session that waits for a row waits for the transaction that changed it, and has the row's lock
+ * of kind tuple itself: that tells the table. A prepared transaction blocks as process 0. What
+ * others do is not shown to every role.
  */
 static const char lock_wait_sql[] =
 	"SELECT l.locktype = 'relation',\n"

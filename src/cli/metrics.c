@@ -1,3 +1,4 @@
+/* `walpost metrics` prints the reference of all metrics. */
 #include <stdio.h>
 
 #include "walpost/cli/cli.h"
@@ -11,7 +12,7 @@ static void print_reference(FILE *out)
 
 	wp_buffer_init(&text, REFERENCE_SIZE_MAX);
 	if (wp_metrics_reference(&text) == WP_OK)
-		(void)fwrite(text.data, 1, text.size, out); /* wp_cli_print() looks */
+		(void)fwrite(text.data, 1, text.size, out); /* wp_cli_print() notices a failure */
 	wp_buffer_release(&text);
 }
 

@@ -62,7 +62,7 @@ enum wp_rc wp_cli_check_tables(struct wp_session *s, const struct wp_requirement
 	return rc;
 }
 
-/* Who is told what slot creation waits for: a second session, opened when it takes long. */
+/* Tells what slot creation waits for, by a second session that is opened when it takes long. */
 struct watch {
 	const struct wp_postgres_options *options;
 	struct wp_session *creator;
@@ -86,15 +86,6 @@ static void print_wait(const PGresult *waits, int row)
 			      PQgetvalue(waits, row, 5));
 }
 
-static void note_first(struct watch *w, const PGresult *waits)
-{
-	bool is_prepared = strcmp(PQgetvalue(waits, 0, 0), "prepared") == 0;
-
-	(void)snprintf(w->first, sizeof(w->first), "%s %s, %s s old",
-		       is_prepared ? "prepared transaction" : "process", PQgetvalue(waits, 0, 1),
-		       PQgetvalue(waits, 0, 2));
-}
-
 /* The statement then fails, and the server drops what there is of the slot. */
 static void give_up_in_time(struct watch *w)
 {
@@ -104,22 +95,15 @@ static void give_up_in_time(struct watch *w)
 		return;
 	w->given_up = true;
 	PGcancel *request = PQgetCancel(wp_session_pg(w->creator));
-	if (request != NULL)
-		(void)PQcancel(request, problem, sizeof(problem)); /* else it goes on to wait */
+	if (request != NULL) /* if this fails, it goes on to wait */
+		(void)PQcancel(request, problem, sizeof(problem));
 	PQfreeCancel(request);
-}
-
-static enum wp_rc ask_waits(struct watch *w, PGresult **ret, struct wp_error *error)
-{
-	struct wp_statement statement;
-	wp_statement_begin(&statement, &w->session);
-	wp_slot_waits_sql(&statement.sql, PQbackendPID(wp_session_pg(w->creator)));
-	return wp_statement_ask(&statement, ret, error);
 }
 
 static void name_waits(void *arg)
 {
 	struct watch *w = arg;
+	struct wp_statement statement;
 	struct wp_error error;
 	PGresult *waits;
 	if (!w->opened) {
@@ -132,19 +116,25 @@ static void name_waits(void *arg)
 				      error.text);
 	}
 	give_up_in_time(w);
-	if (!w->session.connection || !wp_session_pg(&w->session) ||
-	    ask_waits(w, &waits, &error) != WP_OK)
+	if (!w->session.connection || !wp_session_pg(&w->session))
 		return;
-	if (PQntuples(waits) > 0)
-		note_first(w, waits);
-	if (PQntuples(waits) > 0)
+	wp_statement_begin(&statement, &w->session);
+	wp_slot_waits_sql(&statement.sql, PQbackendPID(wp_session_pg(w->creator)));
+	if (wp_statement_ask(&statement, &waits, &error) != WP_OK)
+		return;
+	if (PQntuples(waits) > 0) {
+		bool is_prepared = strcmp(PQgetvalue(waits, 0, 0), "prepared") == 0;
+		(void)snprintf(w->first, sizeof(w->first), "%s %s, %s s old",
+			       is_prepared ? "prepared transaction" : "process",
+			       PQgetvalue(waits, 0, 1), PQgetvalue(waits, 0, 2));
 		(void)fprintf(stderr, "slot creation waits for these transactions to end:\n");
+	}
 	for (int row = 0; row < PQntuples(waits); row++)
 		print_wait(waits, row);
 	PQclear(waits);
 }
 
-/* `sql` creates it, and is ended here. */
+/* `sql` creates the slot, and is ended here. */
 static enum wp_rc create(struct wp_session *s, const struct wp_postgres_options *options,
 			 struct wp_sql *sql, char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_error *error)
 {

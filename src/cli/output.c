@@ -32,11 +32,11 @@ void wp_output_init(struct wp_output *o, struct wp_console *console)
 	bool known = fstat(STDOUT_FILENO, &status) == 0;
 	*o = (struct wp_output){
 		.console = console,
-		/* What poll() promises of a pipe; a file takes all. */
+		/* poll() promises this of a pipe; a file takes all. */
 		.step = known && S_ISREG(status.st_mode) ? SSIZE_MAX : PIPE_BUF,
 	};
 	(void)sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN },
-			NULL); /* fails for no signal that there is */
+			NULL); /* it fails for no signal that there is */
 	ev_io_init(&o->gone, on_gone, STDOUT_FILENO, EV_READ);
 	ev_io_init(&o->writable, on_writable, STDOUT_FILENO, EV_WRITE);
 	o->gone.data = o->writable.data = o;

@@ -1,3 +1,7 @@
+/*
+ * Asks the relay to retry or to discard parked events (`walpost parked retry`, `skip` and `purge`),
+ * and tells what will be done.
+ */
 #include "parked.h"
 
 #include <inttypes.h>
@@ -10,7 +14,7 @@
 enum { BATCH = 1000, /* events, in one statement */ RELAY_LOOKS = 50 };
 #define RELAY_LOOK_EVERY_S 0.1
 
-/* What an act is about, as it was when it was looked at. */
+/* Holds what an act is about, as it was when it was looked at. */
 struct act {
 	struct wp_cli_parked *p;
 	PGresult *events; /* owned: see event_column */
@@ -39,7 +43,7 @@ static const char *plural(int64_t count)
 
 enum event_column { POSITION, AGGREGATE_EVENTS, NOT_DISCARDED, IS_FIRST };
 
-/* What is to be discarded from the end: until the last statement no later event is sent instead. */
+/* Events are discarded from the end: no later one is sent instead until the last statement. */
 static enum wp_rc ask_events(struct act *a, struct wp_error *error)
 {
 	struct wp_statement statement;
@@ -84,7 +88,7 @@ static void count(struct act *a)
 		a->asked.aggregates += *PQgetvalue(a->events, row, IS_FIRST) == 't';
 		a->asked.events += is_retry ? events : 1;
 	}
-	if (a->p->act == WP_CLI_PARKED_SKIP) /* perhaps not its first event */
+	if (a->p->act == WP_CLI_PARKED_SKIP) /* the event may not be the first */
 		a->asked.aggregates = PQntuples(a->events);
 }
 
@@ -154,7 +158,7 @@ static enum wp_rc mark_batch(struct act *a, int from, int to, struct wp_error *e
 	return WP_OK;
 }
 
-/* Between two streams of a relay, as after an event that Kafka refused, there is a moment of none. */
+/* Between two streams of a relay, as after an event that Kafka refused, none runs for a moment. */
 static enum wp_rc find_relay(struct act *a, struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
@@ -193,7 +197,7 @@ static enum wp_rc mark(struct act *a, struct wp_error *error)
 
 /* -- saying it ------------------------------------------------------------------------------- */
 
-/* "3 events of 2 aggregates" */
+/* Holds a text such as "3 events of 2 aggregates". */
 struct amount {
 	char text[96];
 };
@@ -205,7 +209,7 @@ static const char *amount(struct amount *t, int64_t events, int64_t aggregates)
 	return t->text;
 }
 
-/* The caller owns it. */
+/* The caller owns the object. */
 static json_t *summary_of(const struct act *a)
 {
 	bool is_retry = a->p->act == WP_CLI_PARKED_RETRY;
@@ -307,7 +311,7 @@ static int say_asked(const struct act *a)
 
 /* -- the command ----------------------------------------------------------------------------- */
 
-/* Nothing like that, or it is discarded already. */
+/* Nothing like that is parked, or it is discarded already. */
 static int nothing(struct act *a)
 {
 	struct wp_cli_parked *p = a->p;

@@ -1,3 +1,4 @@
+/* Chooses parked events by the options of `walpost parked`, and checks the rights to do so. */
 #include "parked.h"
 
 #include <string.h>
@@ -25,8 +26,9 @@ enum wp_rc wp_cli_parked_filter_check(const struct wp_cli_parked_filter *f, stru
 }
 
 /*
- * Rows are found by an index, whatever the server's statistics are. The relay, which may be a synchronous standby, is not waited for: what
- * a failover forgets of what was asked for is to be asked for again.
+ * Rows are found by an index, whatever the server's statistics are. The relay, which may be a
+ * synchronous standby, is not waited for: what a failover forgets of what was asked for is to be
+ * asked for again.
  */
 static const char session_sql[] = "SELECT set_config('enable_hashjoin', 'off', false), "
 				  "set_config('enable_mergejoin', 'off', false), "
@@ -105,7 +107,7 @@ enum wp_rc wp_cli_parked_check_tables(struct wp_cli_parked *p, struct wp_error *
 
 /* -- which are meant -------------------------------------------------------------------- */
 
-/* As the relay names it: the table, quoted where SQL needs it; else the prefix of messages. */
+/* Names the table as the relay does, quoted where SQL needs it; NULL if `table` names none. */
 static const char *stored_name(const char *table, char text[WP_TABLE_NAME_TEXT_SIZE])
 {
 	struct wp_table_name name;
@@ -144,15 +146,7 @@ static void add_outbox(struct wp_sql *sql, const struct wp_cli_parked *p)
 		   given, stored != NULL ? stored : given, given, "public.", given);
 }
 
-static void add_position(struct wp_sql *sql, const struct wp_cli_parked *p)
-{
-	wp_sql_add(sql,
-		   " AND (\"position\" = %L OR (outbox, key) IN (SELECT o.outbox, o.key "
-		   "FROM walpost.parked o WHERE o.slot = %L AND o.\"position\" = %L))",
-		   p->filter.position, p->postgres.slot, p->filter.position);
-}
-
-/* In one pass and without a join: of a table that has just grown the server knows nothing. */
+/* This is one pass without a join: the server knows nothing of a table that has just grown. */
 void wp_cli_parked_seen_sql(struct wp_sql *sql, const struct wp_cli_parked *p)
 {
 	const struct wp_cli_parked_filter *f = &p->filter;
@@ -164,14 +158,17 @@ void wp_cli_parked_seen_sql(struct wp_sql *sql, const struct wp_cli_parked *p)
 		   "count(*) FILTER (WHERE act = 'skip') OVER whole AS discarded, "
 		   "min(parked_at) OVER whole AS since FROM walpost.parked WHERE slot = %L",
 		   p->postgres.slot);
-	if (f->key != NULL) /* the first is the index's */
+	if (f->key != NULL) /* the first condition is the index's */
 		wp_sql_add(sql,
 			   " AND hashtextextended(key, 0) = hashtextextended(%L, 0) AND key = %L",
 			   f->key, f->key);
 	if (f->outbox != NULL)
 		add_outbox(sql, p);
 	if (f->position != NULL)
-		add_position(sql, p);
+		wp_sql_add(sql,
+			   " AND (\"position\" = %L OR (outbox, key) IN (SELECT o.outbox, o.key "
+			   "FROM walpost.parked o WHERE o.slot = %L AND o.\"position\" = %L))",
+			   f->position, p->postgres.slot, f->position);
 	wp_sql_add(sql, " WINDOW whole AS (PARTITION BY outbox COLLATE \"C\", key COLLATE \"C\", "
 			"CASE WHEN key IS NULL THEN \"position\" END), in_order AS (whole ORDER BY "
 			"act IS NOT DISTINCT FROM 'skip', \"position\")) ");

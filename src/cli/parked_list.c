@@ -1,3 +1,4 @@
+/* `walpost parked list` shows which aggregates are parked, as a table or as JSON. */
 #include "parked.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 #include "walpost/base/display.h"
 #include "walpost/cli/cli.h"
 
-/* Of pg_type.h. */
+/* These are from pg_type.h. */
 enum { OID_BOOL = 16, OID_INT8 = 20, OID_INT4 = 23 };
 
 static int64_t number(const PGresult *r, int row, int column)
@@ -68,7 +69,7 @@ static void write_span(struct text *t, int64_t s)
 		(void)snprintf(t->text, sizeof(t->text), "%" PRId64 " days", s / (24 * 3600));
 }
 
-/* When the relay sends an aggregate's first event again. */
+/* Writes when the relay sends an aggregate's first event again. */
 static void write_next(struct text *t, const PGresult *r, int row, int act, int next_in_s)
 {
 	struct text span;
@@ -114,7 +115,7 @@ void wp_cli_parked_time_sql(struct wp_sql *sql, const char *column, const char *
 		   column, name);
 }
 
-/* What has no time yet is due; NULL: never by itself. */
+/* An event that has no time yet is due; NULL means that it is never sent by itself. */
 static const char next_sql[] =
 	", CASE WHEN coalesce(next_attempt_at, '-infinity') = '-infinity' THEN 0 WHEN "
 	"isfinite(next_attempt_at) THEN greatest(0, round(extract(epoch FROM next_attempt_at - "
@@ -160,7 +161,7 @@ static const struct {
 	{ "key", A_KEY },
 };
 
-/* Of row -1 the heading. */
+/* Row -1 is the heading. */
 static void write_cell(struct text *t, const PGresult *r, int row, int i)
 {
 	struct wp_excerpt excerpt;
@@ -211,13 +212,6 @@ void wp_cli_parked_print_aggregates(const PGresult *r)
 	}
 }
 
-static void print_more(int64_t count, int shown_count)
-{
-	if (count > shown_count)
-		wp_cli_say(stdout, "and %" PRId64 " more (--limit %" PRId64 " shows them)\n",
-			   count - shown_count, count);
-}
-
 static int list_json(const struct wp_cli_parked *p, const PGresult *r)
 {
 	bool some = PQntuples(r) > 0;
@@ -238,7 +232,9 @@ static int list_text(const struct wp_cli_parked *p, const PGresult *r)
 	int64_t aggregates = number(r, 0, A_COUNT), events = number(r, 0, A_EVENT_COUNT);
 
 	wp_cli_parked_print_aggregates(r);
-	print_more(aggregates, PQntuples(r));
+	if (aggregates > PQntuples(r))
+		wp_cli_say(stdout, "and %" PRId64 " more (--limit %" PRId64 " shows them)\n",
+			   aggregates - PQntuples(r), aggregates);
 	wp_cli_say(stdout, "slot %s: %" PRId64 " event%s of %" PRId64 " aggregate%s parked\n",
 		   p->postgres.slot, events, events == 1 ? "" : "s", aggregates,
 		   aggregates == 1 ? "" : "s");

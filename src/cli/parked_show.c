@@ -1,3 +1,6 @@
+/*
+ * `walpost parked show` shows all that is known of parked events, and their payloads if asked to.
+ */
 #include "parked.h"
 
 #include <inttypes.h>
@@ -97,16 +100,16 @@ static void print_line(const char *name, struct wp_span value)
 {
 	wp_cli_say(stdout, "  %-20s ", name);
 	wp_display_print(stdout, value);
-	(void)putchar('\n'); /* wp_cli_done() looks */
+	(void)putchar('\n'); /* wp_cli_done() notices a failure */
 }
 
-/* An array of objects with name, type, modifier and value, as in walpost.reissue. */
+/* `text` is an array of objects with name, type, modifier and value, as in walpost.reissue. */
 static void print_columns(const char *text)
 {
 	json_t *columns = json_loads(text, JSON_DECODE_ANY, NULL), *column;
 	size_t i;
 
-	if (!json_is_array(columns)) /* a DBA's own, or in bytes that are no UTF-8 */
+	if (!json_is_array(columns)) /* it is a DBA's own, or in bytes that are no UTF-8 */
 		print_line("row", wp_span_of(text));
 	json_array_foreach(columns, i, column)
 	{
@@ -176,7 +179,8 @@ static void print_json(const PGresult *r, int row, const PGresult *payload)
 
 	if (payload != NULL)
 		add_payload(event, payload);
-	(void)json_dumpf(event, stdout, JSON_COMPACT | JSON_ENSURE_ASCII); /* wp_cli_done() looks */
+	/* wp_cli_done() notices a failure. */
+	(void)json_dumpf(event, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
 	(void)putchar('\n');
 	json_decref(event);
 }

@@ -1,3 +1,4 @@
+/* Waits until a relay has delivered the events of a retry or failed, and tells what came of it. */
 #include "parked.h"
 
 #include <inttypes.h>
@@ -68,9 +69,9 @@ struct wait {
 };
 
 /*
- * `rest`: of each aggregate that has some left how many, and the first. Events that followed since
- * are the relay's business. An attempt has failed when it was counted after the retry was heard,
- * for that sets attempts to 0.
+ * `rest` tells of each aggregate that has some left how many, and the first. Events that followed
+ * since are the relay's business. An attempt has failed when it was counted after the retry was
+ * heard, for that sets attempts to 0.
  */
 static void write_rest(struct wp_sql *sql, const struct wait *w)
 {
@@ -122,7 +123,7 @@ static enum wp_rc look(struct wait *w, struct wp_error *error)
 	return WP_OK;
 }
 
-/* Those that failed, and those that are under way still. */
+/* Asks for the aggregates that failed, and those that are still under way. */
 static enum wp_rc ask_rest(struct wait *w, PGresult **ret, struct wp_error *error)
 {
 	struct wp_statement statement;
@@ -198,7 +199,7 @@ static void print_rest(const struct wait *w, const PGresult *r)
 			   w->aggregates - PQntuples(r));
 }
 
-/* What park.retry.attempts has sent to the dead-letter topic has left the table too. */
+/* An event that park.retry.attempts has sent to the dead-letter topic has left the table, too. */
 static const char *delivered(const struct wait *w)
 {
 	return w->p->config.relay.park.retry_attempts > 0

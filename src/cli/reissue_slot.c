@@ -34,12 +34,12 @@ static const char facts_sql[] =
 	"OR a.query LIKE '<%%' THEN '?' WHEN a.query LIKE '%%\"" WP_REISSUE_PUBLICATION
 	"\"%%' THEN 't' ELSE 'f' END, ";
 
-/* Else who begins to read the slot may have to read it without, up to where the log ends then. */
+/* If it is young, a new reader may have to read without it, up to where the log ends then. */
 static const char young_sql[] =
 	WP_PUBLICATION_NAMES_SQL("''", "mine.slot_name") " NOT LIKE '%%" WP_REISSUE_PUBLICATION
 							 "', ";
 
-/* %L twice: the LSN that is waited for, the slot. */
+/* The two %L are the LSN that is waited for, and the slot. */
 static const char from_sql[] =
 	"mine.confirmed_flush_lsn, mine.confirmed_flush_lsn >= asked.lsn::pg_lsn FROM (SELECT "
 	"%L::text) asked (lsn) LEFT JOIN pg_catalog.pg_replication_slots mine ON mine.slot_name = "

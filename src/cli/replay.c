@@ -92,7 +92,7 @@ static int run(struct wp_replay *r, const struct wp_cli_usage *usage, int argc, 
 		if (r->slot_text != NULL)
 			r->postgres.slot = r->slot_text;
 		enum wp_rc rc = begin(r, &error);
-		if (rc == WP_OK) /* tables and slot are there */
+		if (rc == WP_OK) /* checks that tables and slot are there */
 			rc = wp_reissue_slot_ask(&r->slot, "0/0", &error);
 		exit_code =
 			rc == WP_OK ? act(r) : wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);

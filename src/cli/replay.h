@@ -1,10 +1,10 @@
 /*
- * `walpost replay`: what its files share. replay.c is the commands; replay_job.c the row of
- * walpost.replay, which says what is sent and how far it is; replay_send.c sends the pages; replay_topic.c
- * judges another topic.
+ * Here is what the files of `walpost replay` share. replay.c has the commands; replay_job.c the row
+ * of walpost.replay, which says what is sent and how far it is; replay_send.c sends the pages;
+ * replay_topic.c judges another topic.
  *
- * Options are kept in the row, SQL is not: it is made of them anew by who continues a job, so that
- * nobody executes what another wrote. But for --where, which must be given again, the same.
+ * Options are kept in the row, SQL is not: whoever continues a job makes it of them anew, so that
+ * nobody executes what another wrote. Only --where must be given again, the same.
  */
 #ifndef WALPOST_SRC_CLI_REPLAY_H
 #define WALPOST_SRC_CLI_REPLAY_H
@@ -18,7 +18,7 @@
 
 enum { WP_REPLAY_KEYS_MAX = 35 }; /* columns of an index, and three */
 
-/* What is chosen, as it was given; NULL: not. */
+/* This is what is chosen, as it was given; NULL if it was not. */
 struct wp_replay_choice {
 	const char *outbox;
 	const char *since;
@@ -53,8 +53,7 @@ struct wp_replay {
 		named; /* of one of a pattern's tables, as if it had been configured */
 	struct wp_table_name table;
 	struct wp_row_order order;
-	/* SQL of each key: of the order, and of what tells rows apart; a column's name quoted, or an
-	 * expression. */
+	/* Each key is SQL, of the order or of what tells rows apart: a column's name quoted, or an expression. */
 	char *keys[WP_REPLAY_KEYS_MAX]; /* owned */
 	size_t key_count;
 	bool has_order; /* the first of them is it */
@@ -70,34 +69,38 @@ struct wp_replay {
 
 /* -- replay_job.c -------------------------------------------------------------------------- */
 
-/* The outbox, and the order of its rows. WP_CONFIG with the error: it has no unique key, say. */
+/* Finds the outbox, and the order of its rows. Returns WP_CONFIG with the error if it has no unique key, say. */
 enum wp_rc wp_replay_find_outbox(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
-/* "FROM table o WHERE ...": the rows that are chosen. */
+/* Writes "FROM table o WHERE ...", the rows that are chosen. */
 void wp_replay_chosen_sql(struct wp_sql *sql, const struct wp_replay *r);
-/* The keys, with `between` between two. */
+/* Writes the keys, with `between` between two. */
 void wp_replay_keys_sql(struct wp_sql *sql, const struct wp_replay *r, const char *between);
-/* The order of a new job. WP_CONFIG with the error: several rows are of one key, and there is none. */
+/* Judges the order of a new job. Returns WP_CONFIG with the error if several rows are of one key, and there is none. */
 enum wp_rc wp_replay_judge_order(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
-/* For people, if there is an order. */
+/* Names it for people, if there is an order. */
 const char *wp_replay_order_name(const struct wp_replay *r);
-/* How many, up to which. */
+/* Counts how many there are, and finds up to which. */
 enum wp_rc wp_replay_count(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
 enum wp_rc wp_replay_create_job(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
-/* Reads the row of r->job and takes its choice. WP_CONFIG with the error: it is over. */
+/* Reads the row of r->job and takes its choice. Returns WP_CONFIG with the error if it is over. */
 enum wp_rc wp_replay_load_job(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
 enum wp_rc wp_replay_cancel_job(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
 int wp_replay_list_jobs(struct wp_replay *r);
 
 /* -- replay_topic.c ------------------------------------------------------------------------- */
 
-/* Can events be sent to choice.to_topic, if there is one? Asks database and Kafka. WP_CONFIG with the error: they
- * cannot; WP_IO: nobody answers. */
+/*
+ * Can events be sent to choice.to_topic, if there is one? Asks database and Kafka. Returns
+ * WP_CONFIG with the error if they cannot, WP_IO if nobody answers.
+ */
 enum wp_rc wp_replay_check_topic(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
 
 /* -- replay_send.c -------------------------------------------------------------------------- */
 
-/* Page by page to the end, and until all is confirmed. WP_IO with the error: interrupted, say; the
- * job can be continued. */
+/*
+ * Sends page by page to the end, and waits until all is confirmed. Returns WP_IO with the error
+ * when interrupted, say; the job can be continued.
+ */
 enum wp_rc wp_replay_send(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

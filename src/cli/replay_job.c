@@ -1,3 +1,7 @@
+/*
+ * Chooses the outbox, the rows and their order for `walpost replay`, and keeps the row of
+ * walpost.replay that says how far it is.
+ */
 #include "replay.h"
 
 #include <inttypes.h>
@@ -28,7 +32,7 @@ static bool is_named(const struct wp_outbox_options *o, const char *given)
 	       strcmp(a.name, b.name) == 0;
 }
 
-/* The outbox of whose pattern's tables this is one. */
+/* Finds the outbox whose pattern the table fits. */
 static bool find_in_pattern(struct wp_replay *r, const char *given)
 {
 	struct wp_outbox_set *set;
@@ -123,7 +127,7 @@ static enum wp_rc add_key(struct wp_replay *r, char *key, struct wp_error *error
 	return WP_OK;
 }
 
-/* A quoted column of `o`. */
+/* Returns the quoted column as one of `o`. */
 static char *column_of(const char *quoted)
 {
 	size_t size = strlen(quoted) + 3;
@@ -135,8 +139,8 @@ static char *column_of(const char *quoted)
 }
 
 /*
- * kind 'time': the column of the order; 'key': those of the primary key, or of the
- * smallest unique index over columns that are NOT NULL.
+ * Rows of kind 'time' name the column of the order, those of kind 'key' the columns of the primary
+ * key, or of the smallest unique index over columns that are NOT NULL.
  */
 static const char keys_sql[] =
 	"WITH t AS (SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON "
@@ -152,7 +156,7 @@ static const char keys_sql[] =
 	"ORDINALITY u (attnum, at), pg_catalog.pg_attribute a, t WHERE a.attrelid = t.oid AND "
 	"a.attnum = u.attnum ORDER BY 4";
 
-/* Those of the table, behind what orders. */
+/* Adds the keys of the table behind what orders the rows. */
 static enum wp_rc add_keys(struct wp_replay *r, const PGresult *found, bool has_column,
 			   struct wp_error *error)
 {
@@ -223,14 +227,6 @@ static enum wp_rc refuse_member(const char *choice, const char *option, const ch
 			    member);
 }
 
-static enum wp_rc find_order(struct wp_replay *r, struct wp_error *error)
-{
-	const struct wp_replay_choice *c = &r->choice;
-	const char *wanted = c->order_by != NULL ? c->order_by : c->time_column;
-
-	return wp_row_order_find(&r->session, &r->table, wanted, r->outbox, &r->order, error);
-}
-
 static enum wp_rc find_keys(struct wp_replay *r, struct wp_error *error)
 {
 	struct wp_statement statement;
@@ -262,13 +258,15 @@ enum wp_rc wp_replay_find_outbox(struct wp_replay *r, struct wp_error *error)
 	if (rc == WP_OK && c->by_commit_time)
 		rc = check_commit_times(r, error);
 	if (rc == WP_OK && !c->by_commit_time)
-		rc = find_order(r, error);
+		rc = wp_row_order_find(&r->session, &r->table,
+				       c->order_by != NULL ? c->order_by : c->time_column,
+				       r->outbox, &r->order, error);
 	return rc == WP_OK ? find_keys(r, error) : rc;
 }
 
 /* -- the rows ------------------------------------------------------------------------------------ */
 
-/* A list with commas between. */
+/* `list` has commas between its items. */
 static void add_list(struct wp_sql *sql, const char *column, const char *list)
 {
 	const char *at = list;
@@ -307,7 +305,7 @@ void wp_replay_chosen_sql(struct wp_sql *sql, const struct wp_replay *r)
 	wp_sql_add(sql, "FROM %I.%I o WHERE true", r->table.schema, r->table.name);
 	add_time(sql, r, ">=", c->since);
 	add_time(sql, r, "<", c->until);
-	if (c->by_commit_time) /* of one that is too old nothing is known */
+	if (c->by_commit_time) /* nothing is known of a commit that is too old */
 		wp_sql_add(sql, " AND " COMMIT_TIME " IS NOT NULL");
 	if (c->ids != NULL)
 		add_list(sql, r->outbox->column_id, c->ids);
@@ -315,7 +313,7 @@ void wp_replay_chosen_sql(struct wp_sql *sql, const struct wp_replay *r)
 		add_list(sql, r->outbox->column_key, c->keys);
 	if (c->types != NULL)
 		add_list(sql, r->outbox->column_type, c->types);
-	/* On lines of its own: a comment ends there. */
+	/* The condition has lines of its own, so that a comment ends there. */
 	if (c->where != NULL)
 		wp_sql_add(sql, " AND (\n%s\n)", c->where);
 }
@@ -332,8 +330,9 @@ static char *copy_of(const PGresult *from, int column)
 }
 
 /*
- * Rows of one key and one value: whether there are any, how many of them have no known place among the
- * others, and one such key. Statements of one transaction are numbered in their order.
+ * Asks for rows of one key and one value: whether there are any, how many of them have no known
+ * place among the others, and one such key. Statements of one transaction are numbered in their
+ * order.
  */
 static void add_ties_sql(struct wp_sql *sql, const struct wp_replay *r)
 {
@@ -372,19 +371,6 @@ static enum wp_rc judge_ties(struct wp_replay *r, const PGresult *ties, struct w
 	return WP_OK;
 }
 
-/* A job keeps the order that was found for it, whatever the configuration becomes. */
-static void note_order(struct wp_replay *r)
-{
-	if (!r->choice.by_commit_time)
-		r->choice.order_by = r->has_order ? r->order.column : WP_ROW_ORDER_NONE;
-}
-
-static void forget_keys(struct wp_replay *r)
-{
-	while (r->key_count > 0)
-		free(r->keys[--r->key_count]);
-}
-
 enum wp_rc wp_replay_judge_order(struct wp_replay *r, struct wp_error *error)
 {
 	bool is_unique = r->has_order && r->key_count == 1;
@@ -401,19 +387,14 @@ enum wp_rc wp_replay_judge_order(struct wp_replay *r, struct wp_error *error)
 		rc = judge_ties(r, ties, error);
 		PQclear(ties);
 	}
-	note_order(r);
+	/* A job keeps the order that was found for it, whatever the configuration becomes. */
+	if (!r->choice.by_commit_time)
+		r->choice.order_by = r->has_order ? r->order.column : WP_ROW_ORDER_NONE;
 	if (rc != WP_OK || !r->choice.by_statement)
 		return rc;
-	forget_keys(r);
+	while (r->key_count > 0)
+		free(r->keys[--r->key_count]);
 	return find_keys(r, error);
-}
-
-/* The last row keeps its place as the last one when it is updated meanwhile. */
-static void add_until_sql(struct wp_sql *sql, const struct wp_replay *r)
-{
-	for (size_t i = 0; i < r->key_count; i++)
-		wp_sql_add(sql, "%s(%s)::text", i > 0 ? ", " : "",
-			   strcmp(r->keys[i], STATEMENT) == 0 ? STATEMENT_MAX : r->keys[i]);
 }
 
 enum wp_rc wp_replay_count(struct wp_replay *r, struct wp_error *error)
@@ -425,7 +406,10 @@ enum wp_rc wp_replay_count(struct wp_replay *r, struct wp_error *error)
 	wp_sql_add(&statement.sql, "SELECT (SELECT count(*) ");
 	wp_replay_chosen_sql(&statement.sql, r);
 	wp_sql_add(&statement.sql, "), ARRAY[");
-	add_until_sql(&statement.sql, r);
+	/* The last row keeps its place as the last one when it is updated meanwhile. */
+	for (size_t i = 0; i < r->key_count; i++)
+		wp_sql_add(&statement.sql, "%s(%s)::text", i > 0 ? ", " : "",
+			   strcmp(r->keys[i], STATEMENT) == 0 ? STATEMENT_MAX : r->keys[i]);
 	wp_sql_add(&statement.sql, "] ");
 	wp_replay_chosen_sql(&statement.sql, r);
 	wp_sql_add(&statement.sql, " ORDER BY ");
@@ -517,7 +501,7 @@ enum wp_rc wp_replay_create_job(struct wp_replay *r, struct wp_error *error)
 	return r->last != NULL ? WP_OK : wp_error_set(error, WP_NOMEM, "out of memory");
 }
 
-/* --where is SQL, and another's perhaps. */
+/* --where is SQL, and perhaps another's: it is not executed unless it is given again. */
 static enum wp_rc take_choice(struct wp_replay *r, struct wp_error *error)
 {
 	const char *given = r->choice.where;

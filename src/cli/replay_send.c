@@ -1,3 +1,6 @@
+/*
+ * Sends the rows of a replay page by page, at its pace, and goes on where an earlier run has ended.
+ */
 #include "replay.h"
 
 #include <inttypes.h>
@@ -16,7 +19,7 @@ enum {
 };
 #define ASK_EVERY_S 0.02
 
-/* Of a row: what its keys are, as text. */
+/* Holds the keys of a row, as text. */
 struct bound {
 	char *keys[WP_REPLAY_KEYS_MAX]; /* owned */
 	size_t count;			/* 0: none */
@@ -49,7 +52,10 @@ static void release(struct bound *b)
 	b->count = 0;
 }
 
-/* Of one row, from column `first` on; of one column, from all its rows. */
+/*
+ * Takes the keys from one row, from column `first` on, or if `row` is -1 from column `first` of all
+ * rows.
+ */
 static enum wp_rc take_bound(struct bound *b, const PGresult *from, int row, int first,
 			     size_t count, struct wp_error *error)
 {
@@ -107,7 +113,7 @@ static void add_bound(struct wp_sql *sql, const struct wp_replay *r, const char 
 
 /* -- a page ----------------------------------------------------------------------------------------- */
 
-/* WP_DATA with the error: the job is another's, or over. */
+/* Returns WP_DATA with the error if the job is another's, or over. */
 static enum wp_rc lock_job(struct sending *s, struct wp_error *error)
 {
 	struct wp_statement statement;
@@ -196,14 +202,10 @@ static enum wp_rc move_job(struct sending *s, int rows, struct wp_error *error)
 	return rc;
 }
 
-static enum wp_rc note_end(struct sending *s, struct wp_error *error)
-{
-	(void)snprintf(s->ends[1], sizeof(s->ends[1]), "%s", s->ends[0]);
-	return wp_reissue_slot_log_end(&s->r->session, s->ends[0], error);
-}
-
-/* In one transaction with the job's row, so that each row is sent once, whatever ends us; never waits
- * for synchronous standbys: the relay may be one. */
+/*
+ * Sends a page in one transaction with the job's row, so that each row is sent once, whatever ends
+ * us. It waits for no synchronous standby, because the relay may be one.
+ */
 static enum wp_rc send_page(struct sending *s, struct wp_error *error)
 {
 	struct wp_replay *r = s->r;
@@ -230,7 +232,8 @@ static enum wp_rc send_page(struct sending *s, struct wp_error *error)
 		return rc;
 	r->sent += rows;
 	s->over = rows < page_size(r);
-	return note_end(s, error);
+	(void)snprintf(s->ends[1], sizeof(s->ends[1]), "%s", s->ends[0]);
+	return wp_reissue_slot_log_end(&r->session, s->ends[0], error);
 }
 
 /* -- its pace ---------------------------------------------------------------------------------------- */
@@ -312,7 +315,7 @@ static enum wp_rc send_all(struct sending *s, struct wp_error *error)
 	if (rc == WP_OK)
 		rc = read_bound(s, s->r->until, &s->until, error);
 	while (rc == WP_OK && !s->over) {
-		/* With the last page on its way, none more until the one before it is confirmed. */
+		/* None follows the last page until the one before it is confirmed. */
 		rc = await_confirmed(s, s->ends[1], error);
 		if (rc == WP_OK)
 			rc = await_rate(s, error);

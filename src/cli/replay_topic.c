@@ -1,3 +1,4 @@
+/* Asks the database and Kafka whether a replay can send to another topic (--to-topic). */
 #include "replay.h"
 
 #include "walpost/kafka_inspect/preflight.h"
@@ -5,7 +6,7 @@
 
 enum { KAFKA_TIMEOUT_MS = 10000 };
 
-/* An older walpost created a function without it. */
+/* Does the function take a topic? An older walpost created one that does not. */
 static enum wp_rc check_function(struct wp_replay *r, struct wp_error *error)
 {
 	PGresult *found;

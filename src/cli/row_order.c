@@ -10,9 +10,10 @@
 enum answer { NAME, COUNTS_UP, IS_CANDIDATE, IS_ORDERED, IS_NOT_NULL, IS_INSERT_TIME };
 
 /*
- * Each column: whether it counts up in the primary key, could say the order, can be sorted by. As the
- * first of that key it tells rows apart by itself, or of a partitioned table's with the partition. And whether
- * it is the time of the insert by its default, as in the table that `walpost init` makes.
+ * Asks of each column whether it counts up in the primary key, could say the order, can be sorted
+ * by, and is the time of the insert by its default, as in the table that `walpost init` makes. As
+ * the first of that key it tells rows apart by itself, or those of a partitioned table with the
+ * partition.
  */
 static const char columns_sql[] =
 	"SELECT a.attname, (a.attidentity <> '' OR pg_catalog.pg_get_serial_sequence(%L, "
@@ -31,7 +32,7 @@ static bool is_true(const PGresult *columns, int row, enum answer which)
 	return *PQgetvalue(columns, row, (int)which) == 't';
 }
 
-/* -1: there is none. */
+/* Returns -1 if there is none. */
 static int find_column(const PGresult *columns, const char *name)
 {
 	for (int row = 0; row < PQntuples(columns); row++) {

@@ -1,3 +1,6 @@
+/*
+ * `walpost run` starts the relay in the foreground, and reads its configuration anew when told to.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +22,7 @@ struct cli_reload {
 
 #define KEYS_SIZE 1024
 
-/* Keys that changed, as a text; what does not fit is dots. */
+/* Holds the keys that changed as a text; dots stand for what does not fit. */
 struct keys {
 	char text[KEYS_SIZE];
 	size_t size;
@@ -32,7 +35,7 @@ struct changes {
 };
 
 struct generation {
-	struct wp_run_fresh fresh; /* first: a wp_run_fresh is one */
+	struct wp_run_fresh fresh; /* comes first: a wp_run_fresh is cast to this */
 	struct wp_config config;
 	char *shown;
 	struct changes changes;
@@ -63,7 +66,7 @@ static void on_change(void *arg, const char *key, enum wp_config_change change)
 	c->outboxes |= strncmp(key, "outbox.", strlen("outbox.")) == 0;
 }
 
-/* As `config show` prints it. Heap; NULL: no memory. */
+/* Returns what `config show` prints, on the heap, or NULL if there is no memory. */
 static char *cli_shown(const struct wp_config *config)
 {
 	char *text = NULL;
@@ -91,13 +94,6 @@ static void log_notes(const struct wp_config_notes *notes)
 	}
 }
 
-static void log_needed(const struct changes *c)
-{
-	if (c->restart.size > 0)
-		wp_log(WP_LOG_WARN, "restart_needed", WP_TEXT("keys", c->restart.text),
-		       WP_TEXT("reason", "these settings changed; restart walpost to apply them"));
-}
-
 static void release(void *arg, struct wp_run_fresh *fresh)
 {
 	struct generation *g = (struct generation *)fresh;
@@ -108,7 +104,7 @@ static void release(void *arg, struct wp_run_fresh *fresh)
 	free(g);
 }
 
-/* With the old values of what only a start can change: what goes together with them? */
+/* Does the rest go together with the old values of what only a start can change? */
 static enum wp_rc check_again(const struct generation *g, struct wp_config_notes *notes)
 {
 	struct wp_config_notes again = { .count = 0 };
@@ -119,7 +115,7 @@ static enum wp_rc check_again(const struct generation *g, struct wp_config_notes
 	return rc;
 }
 
-/* <(command), say: what it held went with the first reading, and nothing is no configuration. */
+/* What <(command), say, held went with the first reading, and nothing is no configuration. */
 static bool is_pipe(const char *path)
 {
 	struct stat facts;
@@ -168,7 +164,9 @@ static struct wp_run_fresh *read_anew(void *arg, const struct wp_run_fresh *in_f
 			release(NULL, &g->fresh);
 		return NULL;
 	}
-	log_needed(&g->changes);
+	if (g->changes.restart.size > 0)
+		wp_log(WP_LOG_WARN, "restart_needed", WP_TEXT("keys", g->changes.restart.text),
+		       WP_TEXT("reason", "these settings changed; restart walpost to apply them"));
 	g->fresh = (struct wp_run_fresh){
 		.outboxes = &g->config.outboxes,
 		.outboxes_changed = g->changes.outboxes,
@@ -177,12 +175,6 @@ static struct wp_run_fresh *read_anew(void *arg, const struct wp_run_fresh *in_f
 		.changed = g->changes.live.size > 0 ? g->changes.live.text : "nothing",
 	};
 	return &g->fresh;
-}
-
-/* `arg` of what it returns is `r`; all is borrowed. */
-static struct wp_run_reload cli_reload(struct cli_reload *r)
-{
-	return (struct wp_run_reload){ .read = read_anew, .release = release, .arg = r };
 }
 
 int wp_command_run(int argc, char **argv)
@@ -217,7 +209,7 @@ int wp_command_run(int argc, char **argv)
 			.kafka = &config.kafka,
 			.relay = &config.relay,
 			.http = &config.http,
-			.reload = cli_reload(&reload),
+			.reload = { .read = read_anew, .release = release, .arg = &reload },
 			.libpq_version = wp_cli_libpq_version(libpq),
 			.librdkafka_version = rd_kafka_version_str(),
 			.configuration = shown ? shown : "",

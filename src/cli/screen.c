@@ -1,4 +1,4 @@
-
+/* Shows a text on the terminal's other screen, and gives the usual one back. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "walpost/cli/output.h"
 
-/* The other screen, without a cursor; and back. */
+/* These switch to the other screen, without a cursor, and back. */
 #define ENTER "\033[?1049h\033[?25l"
 #define LEAVE "\033[?25h\033[?1049l"
 
@@ -25,7 +25,7 @@ static void leave(struct wp_screen *s)
 	(void)fflush(stdout); /* a terminal that is gone needs no restoring */
 }
 
-/* So many bytes hold at most so many characters. */
+/* Returns how many bytes of the line hold at most `columns` characters. */
 static size_t bytes_of(const char *line, size_t size, int columns)
 {
 	int width = 0;
@@ -59,7 +59,7 @@ static void on_end(struct ev_loop *loop, ev_signal *w, int events)
 	(void)events; /* a signal watcher, always for its signal */
 	struct wp_screen *s = w->data;
 	leave(s);
-	/* As the console does: a second one ends us at once. */
+	/* A second signal ends us at once, as with the console. */
 	ev_signal_stop(loop, &s->interrupt);
 	ev_signal_stop(loop, &s->terminate);
 }
@@ -72,7 +72,7 @@ static void on_resize(struct ev_loop *loop, ev_signal *w, int events)
 		paint(s);
 }
 
-/* Stopped as by default, but on the usual screen; here again when told to go on. */
+/* Stops as by default, but on the usual screen, and is here again when told to go on. */
 static void on_stop(struct ev_loop *loop, ev_signal *w, int events)
 {
 	(void)loop, (void)events; /* one signal */

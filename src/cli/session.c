@@ -12,7 +12,7 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int events)
 	(void)events; /* a signal watcher, always for its signal */
 	struct wp_console *c = w->data;
 	c->interrupted = true;
-	/* Back to the default: a second one ends us at once. */
+	/* The default comes back, so that a second one ends us at once. */
 	ev_signal_stop(loop, &c->interrupt);
 	ev_signal_stop(loop, &c->terminate);
 }
@@ -83,7 +83,7 @@ static void cancel(PGconn *pg)
 	char problem[256];
 	PGcancel *request = PQgetCancel(pg);
 	if (request)
-		(void)PQcancel(request, problem, sizeof(problem)); /* else it goes on */
+		(void)PQcancel(request, problem, sizeof(problem)); /* if this fails, it goes on */
 	PQfreeCancel(request);
 }
 
@@ -173,7 +173,7 @@ static void lock_watch_end(struct lock_watch *w)
 
 /* -- sessions ------------------------------------------------------------------------ */
 
-/* Until the session's operation is done, or the user interrupts. */
+/* Runs the loop until the session's operation is done, or the user interrupts. */
 static enum wp_rc run(struct wp_session *s, struct wp_error *error)
 {
 	struct ticker ticker = { .session = s };

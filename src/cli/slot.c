@@ -1,3 +1,4 @@
+/* `walpost slot` creates, drops and lists slots, and accepts one that was moved. */
 #include "walpost/postgres_preflight/slot.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ struct slot {
 	struct wp_session session;
 };
 
-/* What `write` writes. */
+/* Asks what `write` writes. */
 static enum wp_rc ask(struct slot *s, void (*write)(struct wp_sql *, const struct slot *),
 		      PGresult **ret, struct wp_error *error)
 {
@@ -80,7 +81,7 @@ static void write_whether_used(struct wp_sql *sql, const struct slot *s)
 		   s->postgres.slot, s->postgres.publication);
 }
 
-/* Message: 'M', 1 if transactional, an LSN of eight bytes, the prefix and a zero byte. */
+/* A message is 'M', 1 if transactional, an LSN of eight bytes, the prefix and a zero byte. */
 static void write_is_our_message(struct wp_sql *sql, const struct wp_outboxes *outboxes)
 {
 	wp_sql_add(sql, " OR get_byte(data, 0) = ascii('M') AND get_byte(data, 1) = 1 AND EXISTS "
@@ -94,9 +95,9 @@ static void write_is_our_message(struct wp_sql *sql, const struct wp_outboxes *o
 }
 
 /*
- * Reads without consuming, up to the end of the first transaction that has something.
- * PostgreSQL 14 sends BEGIN, ORIGIN and COMMIT of those that have nothing too, and of messages
- * those of others come as well: there it must read on.
+ * Reads without consuming, up to the end of the first transaction that has something. PostgreSQL 14
+ * sends BEGIN, ORIGIN and COMMIT also of those that have nothing, and messages of others come as
+ * well: there it must read on.
  */
 static void write_whether_unconfirmed(struct wp_sql *sql, const struct slot *s)
 {
@@ -127,7 +128,7 @@ static void write_drop(struct wp_sql *sql, const struct slot *s)
 	wp_sql_add(sql, "SELECT pg_drop_replication_slot(%L)", s->postgres.slot);
 }
 
-/* True when events would be lost with the slot, or when that cannot be told. */
+/* Returns true if events would be lost with the slot, or if that cannot be told. */
 static bool holds_events(struct slot *s, struct wp_error *error)
 {
 	PGresult *changes;
@@ -151,7 +152,7 @@ static bool holds_events(struct slot *s, struct wp_error *error)
 
 static void write_whether_parking(struct wp_sql *sql, const struct slot *s)
 {
-	(void)s; /* the catalog: without USAGE on the schema a name cannot be resolved */
+	(void)s; /* this asks the catalog: names cannot be resolved without USAGE on the schema */
 	wp_sql_add(sql,
 		   "SELECT count(*) = 2 FROM pg_class WHERE relname IN ('parked', 'parking') "
 		   "AND relkind IN ('r', 'p') AND relnamespace = (SELECT oid FROM pg_namespace "
@@ -174,7 +175,7 @@ static void write_forget_parked(struct wp_sql *sql, const struct slot *s)
 		   s->postgres.slot, s->postgres.slot);
 }
 
-/* `ret_exist`: the tables of parked events. */
+/* *ret_exist tells whether the tables of parked events exist. */
 static enum wp_rc look_for_parking(struct slot *s, bool *ret_exist, struct wp_error *error)
 {
 	PGresult *found;
@@ -186,7 +187,7 @@ static enum wp_rc look_for_parking(struct slot *s, bool *ret_exist, struct wp_er
 	return WP_OK;
 }
 
-/* True with the error when events are parked for it, or when that cannot be told. */
+/* Returns true with the error if events are parked for the slot, or if that cannot be told. */
 static bool has_parked(struct slot *s, struct wp_error *error)
 {
 	bool exist = false;
@@ -218,7 +219,7 @@ static bool is_lost(const PGresult *used)
 	return *PQgetvalue(used, 0, 5) == 't';
 }
 
-/* True with the error when dropping it is not to be done without --force. */
+/* Returns true with the error if the slot is not to be dropped without --force. */
 static bool is_in_the_way(struct slot *s, const PGresult *used, struct wp_error *error)
 {
 	bool ours = !strcmp(PQgetvalue(used, 0, 2), "pgoutput") && *PQgetvalue(used, 0, 3) == 't';
@@ -339,7 +340,7 @@ static void print_row(const PGresult *slots, int row)
 	}
 }
 
-/* On standard error: the list is for programs as well. */
+/* This goes to standard error, because the list is for programs as well. */
 static void say_slot_sync(const PGresult *slots)
 {
 	for (int row = 0; row < PQntuples(slots); row++) {

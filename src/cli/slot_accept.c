@@ -1,4 +1,4 @@
-
+/* Accepts a slot that was moved or made anew: records that it stands where it stands. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,10 @@ enum column {
 	NEXT_EPOCH,
 };
 
-/* In its own statement, for without the table the other cannot be asked. No row: no such table. */
+/*
+ * This is a statement of its own, for without the table the other cannot be asked. It gives no row
+ * if there is no such table.
+ */
 static const char whether_ours[] =
 	"SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AND "
 	"has_table_privilege(c.oid, 'UPDATE'), current_user FROM pg_class c JOIN pg_namespace n ON "
@@ -34,15 +37,6 @@ static const char how_it_stands[] =
 	"coalesce(pg_current_wal_lsn() < w.confirmed_lsn, false), w.epoch + 1 FROM "
 	"pg_replication_slots s LEFT JOIN walpost.slot_checkpoint w ON w.slot = s.slot_name WHERE "
 	"s.slot_name = %L";
-
-static enum wp_rc ask(struct wp_session *s, const char *template, const char *slot, PGresult **ret,
-		      struct wp_error *error)
-{
-	struct wp_statement statement;
-	wp_statement_begin(&statement, s);
-	wp_sql_add(&statement.sql, template, slot);
-	return wp_statement_ask(&statement, ret, error);
-}
 
 static const char *value(const PGresult *stands, enum column column)
 {
@@ -123,6 +117,7 @@ static int refuse_without(const PGresult *ours)
 
 int wp_cli_slot_accept(struct wp_session *s, const struct wp_postgres_options *options)
 {
+	struct wp_statement statement;
 	struct wp_error error;
 	PGresult *answer;
 	const char *slot = options->slot;
@@ -133,7 +128,9 @@ int wp_cli_slot_accept(struct wp_session *s, const struct wp_postgres_options *o
 	PQclear(answer);
 	if (exit_code != WP_EXIT_OK)
 		return exit_code;
-	rc = ask(s, how_it_stands, slot, &answer, &error);
+	wp_statement_begin(&statement, s);
+	wp_sql_add(&statement.sql, how_it_stands, slot);
+	rc = wp_statement_ask(&statement, &answer, &error);
 	if (rc != WP_OK)
 		return wp_cli_fail(WP_EXIT_FAILED, "%s", error.text);
 	exit_code = judge(s, slot, answer);

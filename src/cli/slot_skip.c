@@ -1,3 +1,4 @@
+/* `walpost slot skip` lists the events that are given up, and moves the slot past them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ struct skip {
 	struct wp_console console;
 	struct wp_session session;
 
-	/* What the server says. */
+	/* This is what the server says. */
 	wp_lsn from;
 	struct wp_timelines timelines;
 	bool publication_exists;
@@ -52,7 +53,7 @@ struct skip {
 	bool recorded;
 };
 
-/* `template` with three texts. */
+/* Asks `template` with three texts. */
 static enum wp_rc ask(struct skip *s, PGresult **ret, struct wp_error *error, const char *template,
 		      const char *a, const char *b, const char *c)
 {
@@ -167,7 +168,7 @@ static enum wp_rc look(struct skip *s, struct wp_error *error)
 	return rc;
 }
 
-/* Told by the replication protocol only, for which there may be no connection left. */
+/* Only the replication protocol tells them, for which there may be no connection left. */
 static void find_timelines(struct skip *s)
 {
 	struct wp_session session = { 0 };
@@ -193,7 +194,7 @@ static void find_timelines(struct skip *s)
 static void print_json(json_t *object)
 {
 	(void)json_dumpf(object, stdout,
-			 JSON_COMPACT | JSON_ENSURE_ASCII); /* wp_cli_done() looks */
+			 JSON_COMPACT | JSON_ENSURE_ASCII); /* wp_cli_done() notices a failure */
 	(void)putchar('\n');
 	json_decref(object);
 }
@@ -345,7 +346,7 @@ static enum wp_rc survey(struct skip *s, struct wp_error *error)
 
 /* -- giving up ------------------------------------------------------------- */
 
-/* In the transaction that is open; what fails is undone alone. */
+/* Tries it in the transaction that is open; if it fails, it is undone alone. */
 static bool try_to(struct skip *s, const char *what, const char *template, const char *a,
 		   const char *b, const char *c)
 {
@@ -384,7 +385,7 @@ static const char slot_checkpoint_sql[] =
 	"SELECT true FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname "
 	"= 'walpost' AND c.relname = 'slot_checkpoint' AND " WP_SLOT_CHECKPOINT_IS_WHOLE("c.oid");
 
-/* So that no relay takes the move for a stranger's. */
+/* Notes the move in the slot checkpoint, so that no relay takes it for a stranger's. */
 static void explain(struct skip *s)
 {
 	static const char confirmed[] =
@@ -405,7 +406,7 @@ static void explain(struct skip *s)
 		(void)try_to(s, trouble, confirmed, to, to, s->postgres.slot);
 }
 
-/* Never waits for synchronous standbys: the relay, which is stopped, may be one. */
+/* This waits for no synchronous standby, because the relay, which is stopped, may be one. */
 static enum wp_rc advance(struct skip *s, struct wp_error *error)
 {
 	static const char begin[] = "BEGIN; SET LOCAL synchronous_commit = 'local'";
@@ -417,7 +418,7 @@ static enum wp_rc advance(struct skip *s, struct wp_error *error)
 		return rc;
 	record(s);
 	explain(s);
-	/* Last: what it moves does not come back with a ROLLBACK. */
+	/* This comes last, because a ROLLBACK does not bring the slot back. */
 	rc = do_it(s, error, "SELECT pg_replication_slot_advance(%L, %L)", s->postgres.slot, to,
 		   NULL);
 	if (rc == WP_OK)
@@ -492,7 +493,7 @@ static int list(struct skip *s)
 		return WP_EXIT_OK;
 	if (s->console.interrupted)
 		return wp_cli_fail(WP_EXIT_FAILED, "interrupted; nothing was changed");
-	(void)rc; /* the sentence tells */
+	(void)rc; /* the error tells */
 	return wp_cli_fail(WP_EXIT_FAILED, "cannot list the events that would be discarded: %s",
 			   error.text);
 }

@@ -6,7 +6,7 @@
 
 #define PATIENCE_US (5 * 1000 * 1000)
 
-/* `status --local`: asks the relay of this configuration, on this machine, whether it lives. */
+/* `status --local` asks the relay of this configuration, on this machine, whether it lives. */
 static int status_local(const char *listen)
 {
 	struct wp_relay_answer answer;
@@ -19,7 +19,7 @@ static int status_local(const char *listen)
 				   "for the relay, for example http.listen = 9187");
 	enum wp_rc rc = wp_slot_status_ask_relay(listen, "/livez", PATIENCE_US, &answer, &error);
 	if (rc == WP_OK) {
-		(void)fputs(answer.body, stdout); /* wp_cli_done() looks */
+		(void)fputs(answer.body, stdout); /* wp_cli_done() notices a failure */
 		exit_code = wp_cli_done();
 		if (exit_code == WP_EXIT_OK && answer.code != 200)
 			exit_code = WP_EXIT_FAILED;
@@ -33,18 +33,16 @@ static int status_local(const char *listen)
 #define WATCH_SECONDS 2.0
 #define WATCH_SECONDS_MAX 3600.0
 
-static int print(const struct wp_slot_status *s, bool json)
-{
-	if (json)
-		return wp_cli_json_print(wp_slot_status_json(s, NULL), "the status");
-	wp_slot_status_print(stdout, s, NULL);
-	return wp_cli_done();
-}
-
 /* What is shown is one thing; whether events flow is the exit code. */
 static int show_all(const struct wp_slot_status *s, bool json)
 {
-	int exit_code = print(s, json);
+	int exit_code;
+	if (json) {
+		exit_code = wp_cli_json_print(wp_slot_status_json(s, NULL), "the status");
+	} else {
+		wp_slot_status_print(stdout, s, NULL);
+		exit_code = wp_cli_done();
+	}
 	if (exit_code == WP_EXIT_OK)
 		exit_code = wp_slot_status_exit_code(s->state);
 	else
@@ -68,7 +66,7 @@ static int show(struct wp_slot_status *s, bool json)
 	return exit_code;
 }
 
-/* False: it is none, and that was said. */
+/* Returns false, after saying so, if it is no number of seconds. */
 static bool read_seconds(const char *text, double *ret)
 {
 	char *end;

@@ -1,3 +1,4 @@
+/* Asks Postgres for `walpost status` how the slot stands, judges what that means, and prints it. */
 #include "status.h"
 
 #include <assert.h>
@@ -20,8 +21,10 @@ enum kind { TEXT, NUMBER, YES_NO };
 	"(SELECT CASE WHEN NOT " WP_SLOT_HOLDER_IS_WALPOST_SQL( \
 		ACTIVE_PID_SQL) " THEN " WP_SLOT_HOLDER_SQL(ACTIVE_PID_SQL) " END FROM slot)"
 
-/* One list for the SQL, the text and the JSON: name, kind, unit, expression over
- * slot (as JSON: a missing column is a missing key), pub, here and walsender. */
+/*
+ * The SQL, the text and the JSON share one list: name, kind, unit, expression over slot (as JSON: a
+ * missing column is a missing key), pub, here and walsender.
+ */
 static const struct fact {
 	const char *name;
 	enum kind kind;
@@ -59,7 +62,7 @@ static const struct fact {
 
 #define FACT_COUNT (sizeof(facts) / sizeof(facts[0]))
 
-/* What the relay wrote down in walpost.slot_checkpoint. */
+/* These are what the relay wrote down in walpost.slot_checkpoint. */
 static const struct fact slot_checkpoint_facts[] = {
 	{ "owner", TEXT, "", "owner" },
 	{ "owner_epoch", NUMBER, "", "epoch" },
@@ -74,7 +77,7 @@ static const struct fact slot_checkpoint_facts[] = {
 
 #define SLOT_CHECKPOINT_COUNT (sizeof(slot_checkpoint_facts) / sizeof(slot_checkpoint_facts[0]))
 
-/* Of walpost.parked, by aggregate. */
+/* These are of walpost.parked, by aggregate. */
 static const struct fact parked_facts[] = {
 	{ "parked_aggregates", NUMBER, "", "count(*)" },
 	{ "parked_events", NUMBER, "", "coalesce(sum(events), 0)::bigint" },
@@ -84,7 +87,7 @@ static const struct fact parked_facts[] = {
 
 enum { PARKED_AGGREGATES, PARKED_EVENTS, PARKED_SINCE, PARKED_COUNT };
 
-/* By walpost.scheduled_state(): of the whole database, whichever relay moves them. */
+/* walpost.scheduled_state() tells these of the whole database, whichever relay moves them. */
 static const struct fact scheduled_facts[] = {
 	{ "scheduled_due", NUMBER, "", "due" },
 	{ "scheduled_overdue", NUMBER, "", "overdue" },
@@ -155,7 +158,7 @@ static void add_slot_checkpoint_question(struct wp_sql *sql,
 		   options->slot);
 }
 
-/* What is to be skipped waits for nothing but that the relay deletes it. */
+/* An event that is to be skipped only waits for the relay to delete it. */
 static void add_parked_question(struct wp_sql *sql, const struct wp_postgres_options *options)
 {
 	add_facts(sql, parked_facts, PARKED_COUNT);
@@ -168,7 +171,7 @@ static void add_parked_question(struct wp_sql *sql, const struct wp_postgres_opt
 
 static void add_scheduled_question(struct wp_sql *sql, const struct wp_postgres_options *options)
 {
-	(void)options; /* the same for all */
+	(void)options; /* the question is the same for all */
 	add_facts(sql, scheduled_facts, SCHEDULED_COUNT);
 	wp_sql_add(sql, " FROM walpost.scheduled_state()");
 }
@@ -191,7 +194,7 @@ static enum wp_rc ask(struct wp_slot_status *s,
 
 /* -- what it means ------------------------------------------------------------------- */
 
-/* One of our own names. */
+/* `name` is one of our own. */
 static int place_of(const char *name)
 {
 	size_t i = 0;
@@ -203,7 +206,7 @@ static int place_of(const char *name)
 	return (int)i;
 }
 
-/* "" : it is NULL, or nothing is known. */
+/* Returns "" if it is NULL, or if nothing is known. */
 static const char *value_of(const struct wp_slot_status *s, const char *name)
 {
 	return s->slot == NULL ? "" : PQgetvalue(s->slot, 0, place_of(name));
@@ -221,7 +224,7 @@ static const char *noted(const struct wp_slot_status *s, const char *name)
 	return PQgetvalue(s->slot_checkpoint, 0, PQfnumber(s->slot_checkpoint, name));
 }
 
-/* Answers to the question about the slot, behind the facts. */
+/* These answers to the question about the slot stand behind the facts. */
 enum {
 	HERE = FACT_COUNT,
 	SLOT_CHECKPOINT_READABLE,
@@ -230,14 +233,14 @@ enum {
 	CONNECTED_AT,
 };
 
-/* Of another plugin, physical, or of another database: no relay can stream from it. */
+/* No relay can stream from a slot of another plugin or database, nor from a physical one. */
 static bool is_walposts(const struct wp_slot_status *s)
 {
 	return strcmp(value_of(s, "plugin"), "pgoutput") == 0 &&
 	       strcmp(value_of(s, "database"), PQgetvalue(s->slot, 0, HERE)) == 0;
 }
 
-/* Who has the slot has written the row since it came: only a relay does. */
+/* Has the client that has the slot written the row since it came? Only a relay does. */
 static bool has_written(const struct wp_slot_status *s)
 {
 	const char *connected = PQgetvalue(s->slot, 0, CONNECTED_AT);
@@ -261,14 +264,14 @@ static enum wp_slot_status_state state_of(const struct wp_slot_status *s)
 		return WP_SLOT_NOBODY;
 	if (*value_of(s, "foreign_client") != '\0' && !has_written(s))
 		return WP_SLOT_FOREIGN;
-	/* As the relay itself judges: how positions move does not tell a stalled one from an idle one. */
+	/* The relay itself judges this: positions do not tell a stalled one from an idle one. */
 	if (*noted(s, "trouble") != '\0')
 		return WP_SLOT_STALLED;
 	return strcmp(value_of(s, "walsender_state"), "catchup") == 0 ? WP_SLOT_CATCHES_UP
 								      : WP_SLOT_STREAMS;
 }
 
-/* Who had it last, and what became of that one, as far as it could write it down. */
+/* Says which relay had the slot last, and what became of it, as far as it could write that down. */
 static void say_nobody(struct wp_slot_status *s)
 {
 	const char *owner = noted(s, "owner"), *since = noted(s, "seconds_since_noted");
@@ -383,11 +386,11 @@ static void say(struct wp_slot_status *s)
 				   s->config.postgres.publication);
 		break;
 	case WP_SLOT_UNREACHABLE:
-		break; /* said by who knows why */
+		break; /* whoever knows why has said it */
 	}
 }
 
-/* Copies of the slot are missing where they will be wanted. */
+/* Adds that copies of the slot are missing where they will be wanted. */
 static void say_slot_sync(struct wp_slot_status *s)
 {
 	const struct wp_error state = s->means;
@@ -427,7 +430,7 @@ static void say_parked(struct wp_slot_status *s)
 			   PQgetvalue(s->parked, 0, PARKED_SINCE));
 }
 
-/* What is due is moved within a second. */
+/* Events that are due are moved within a second. */
 static void say_scheduled(struct wp_slot_status *s)
 {
 	const struct wp_error state = s->means;

@@ -1,3 +1,4 @@
+/* Asks the relay itself, by HTTP, what `walpost status` shows of it. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -33,7 +34,7 @@ static socklen_t address_of(const struct wp_http_address *a, struct sockaddr_sto
 	return inet_pton(AF_INET, host, &v4->sin_addr) == 1 ? sizeof(*v4) : 0;
 }
 
-/* False: not before `until_us`. */
+/* Returns false if that does not happen before `until_us`. */
 static bool wait_for(int fd, short events, int64_t until_us)
 {
 	struct pollfd p = { .fd = fd, .events = events };
@@ -50,7 +51,7 @@ static bool wait_for(int fd, short events, int64_t until_us)
 	}
 }
 
-/* 0, or why not. */
+/* Returns 0, or the errno that says why not. */
 static int connect_to(int fd, const struct sockaddr_storage *address, socklen_t size,
 		      int64_t until_us)
 {
@@ -68,7 +69,7 @@ static int connect_to(int fd, const struct sockaddr_storage *address, socklen_t 
 	return errnum;
 }
 
-/* 0, or why not. */
+/* Returns 0, or the errno that says why not. */
 static int ask(int fd, const char *path, int64_t until_us, struct wp_buffer *answer)
 {
 	char question[128];
@@ -104,7 +105,7 @@ static int connect_and_ask(const struct sockaddr_storage *storage, socklen_t siz
 	return errnum;
 }
 
-/* "HTTP/1.1 200 OK", headers, an empty line, the body; NUL-terminated. */
+/* The answer is "HTTP/1.1 200 OK", headers, an empty line and the body; a NUL ends it here. */
 static enum wp_rc take_answer(struct wp_buffer *answer, struct wp_relay_answer *ret,
 			      struct wp_error *error)
 {
@@ -142,7 +143,7 @@ enum wp_rc wp_slot_status_ask_relay(const char *listen, const char *path, int64_
 
 /* -- what only the relay knows ------------------------------------------------------- */
 
-/* The list was given back. */
+/* The list of an earlier look has been released. */
 void wp_slot_status_ask_dropped(struct wp_slot_status *s)
 {
 	struct wp_relay_answer answer;

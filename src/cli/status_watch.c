@@ -1,3 +1,4 @@
+/* `walpost status --watch` looks again and again until interrupted, and shows rates in between. */
 #include "status.h"
 
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static void print_heading(FILE *to, const struct watch *w)
 	(void)fprintf(to, "\n");
 }
 
-/* The caller frees it. NULL: no memory. */
+/* The caller frees the text. Returns NULL if there is no memory. */
 static char *block_of(const struct watch *w)
 {
 	char *text = NULL;
@@ -133,13 +134,13 @@ static void look(struct watch *w)
 		return; /* what was seen last is what counts */
 	if (w->failed != WP_OK) {
 		wp_slot_status_forget(s, &error);
-		wp_session_release(&s->session); /* anew at the next look */
+		wp_session_release(&s->session); /* it is opened anew at the next look */
 	}
 	struct wp_trend_sample seen = wp_slot_status_trend_sample(s, now_ms());
 	w->rates = wp_trend_add(&w->trend, &seen);
 }
 
-/* Until the next look is due: in the rhythm that was asked for, whatever a look takes. */
+/* Waits until the next look is due, in the rhythm that was asked for, whatever a look takes. */
 static void rest(struct watch *w, int64_t began_ms)
 {
 	double passed = (double)(now_ms() - began_ms) / 1000.;
@@ -155,7 +156,7 @@ static enum wp_rc watch(struct watch *w, struct wp_error *error)
 	while (rc == WP_OK && !w->status->console.interrupted) {
 		int64_t began_ms = now_ms();
 		look(w);
-		/* Later a server may come back; who cannot begin is told so at once. */
+		/* A server may come back later; that there is none at first is said at once. */
 		if (is_first && w->failed != WP_OK)
 			return wp_error_set(error, w->failed, "%s", w->status->means.text);
 		is_first = false;

@@ -1,3 +1,4 @@
+/* `walpost tail` shows events as they are committed, which it reads from a temporary slot. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ struct tail {
 	struct wp_output output;
 	struct wp_changes changes;
 
-	/* What a relay would know of the server, and of schemas. */
+	/* This is what a relay would know of the server, and of schemas. */
 	struct wp_registry_session registry;
 	struct wp_outboxes outboxes;
 	struct wp_requirements_outboxes wanted;
@@ -55,7 +56,10 @@ struct tail {
 
 static enum wp_rc find_columns(struct tail *t, struct wp_error *error)
 {
-	/* As text unless it must be: a row in the log may be of the table as it was before. */
+	/*
+	 * Values come as text unless they must be binary: a row in the log may be of the table as
+	 * it was before.
+	 */
 	enum wp_binary binary =
 		t->config.postgres.binary == WP_BINARY_ON ? WP_BINARY_ON : WP_BINARY_OFF;
 	return wp_cli_find_columns(&t->session, &t->wanted.wanted, binary, &t->columns,
@@ -64,7 +68,7 @@ static enum wp_rc find_columns(struct tail *t, struct wp_error *error)
 
 /* -- lines ----------------------------------------------------------------- */
 
-/* Once, however often it comes in a row. */
+/* Says it once, however often it comes in a row. */
 static void note(struct tail *t, const char *what, const char *text)
 {
 	struct wp_error now;
@@ -95,7 +99,7 @@ static bool is_asked_for(const struct tail *t, const struct wp_record *record)
 	       (t->key == NULL || wp_span_is(record->key, t->key));
 }
 
-/* WP_AGAIN: it was the last that is wanted. */
+/* Returns WP_AGAIN if it was the last record that is wanted. */
 static enum wp_rc show(struct tail *t, struct wp_error *error)
 {
 	const struct wp_record *record = &t->fed.record;
@@ -111,15 +115,6 @@ static enum wp_rc show(struct tail *t, struct wp_error *error)
 	if (t->lines.size >= LINES_WRITTEN_AT)
 		rc = write_lines(t, error);
 	return rc == WP_OK && t->shown == t->count ? WP_AGAIN : rc;
-}
-
-/* A type that was made since we asked about them. */
-static enum wp_rc learn_types(struct tail *t, struct wp_error *error)
-{
-	enum wp_rc rc = find_columns(t, error);
-	if (rc == WP_OK && wp_feed_know(t->feed, &t->columns) != WP_OK)
-		rc = wp_error_set(error, WP_NOMEM, "out of memory for column types");
-	return rc;
 }
 
 static enum wp_rc feed_once(void *arg, struct wp_span message, struct wp_error *error)
@@ -140,7 +135,10 @@ static enum wp_rc feed(struct tail *t, struct wp_span message, struct wp_error *
 	};
 	enum wp_rc rc = wp_cli_offer(&catalog, feed_once, t, message, error);
 	if (rc == WP_CONFIG && wp_feed_wants_facts(t->feed)) {
-		rc = learn_types(t, error);
+		/* A type was made since we asked about them. */
+		rc = find_columns(t, error);
+		if (rc == WP_OK && wp_feed_know(t->feed, &t->columns) != WP_OK)
+			rc = wp_error_set(error, WP_NOMEM, "out of memory for column types");
 		if (rc == WP_OK)
 			rc = wp_feed_take(t->feed, message, wp_cli_now_us(), &t->fed, error);
 	}
@@ -161,7 +159,7 @@ static enum wp_rc take(void *arg, struct wp_span message, struct wp_error *error
 
 /* -- the command ----------------------------------------------------------- */
 
-/* What was made is written, also when what follows failed. */
+/* Lines that were made are written, also when what follows failed. */
 static enum wp_rc read_and_write(struct tail *t, enum wp_changes_left *ret, struct wp_error *error)
 {
 	struct wp_error unwritten;
@@ -172,13 +170,6 @@ static enum wp_rc read_and_write(struct tail *t, enum wp_changes_left *ret, stru
 	if (write_rc != WP_OK && (rc == WP_OK || rc == WP_AGAIN))
 		return wp_error_set(error, write_rc, "%s", unwritten.text);
 	return rc;
-}
-
-/* A reading costs the server as much as it holds, so at most half of the time is spent in it. */
-static void wait_a_while(struct tail *t, int64_t spent_us)
-{
-	double spent_s = (double)spent_us / 1e6;
-	wp_console_wait(&t->console, spent_s > LOOK_EVERY_S ? spent_s : LOOK_EVERY_S);
 }
 
 static enum wp_rc follow(struct tail *t, struct wp_error *error)
@@ -192,7 +183,9 @@ static enum wp_rc follow(struct tail *t, struct wp_error *error)
 			continue;
 		if (t->no_follow)
 			break;
-		wait_a_while(t, wp_clock_us() - begun_us);
+		/* A reading costs as much as it holds, so at most half of the time goes into it. */
+		double spent_s = (double)(wp_clock_us() - begun_us) / 1e6;
+		wp_console_wait(&t->console, spent_s > LOOK_EVERY_S ? spent_s : LOOK_EVERY_S);
 	}
 	return rc == WP_AGAIN ? WP_OK : rc;
 }

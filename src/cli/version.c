@@ -1,4 +1,4 @@
-/* Versions of what is linked at run time, not of the headers it was built with. */
+/* Prints the versions of what is linked at run time, not of the headers it was built with. */
 #include <stdio.h>
 
 #include <ev.h>
@@ -11,40 +11,28 @@
 
 #include "walpost/cli/cli.h"
 
-static void print_pcre2(FILE *out)
-{
-	char text[64] = "unknown";
-
-	if (pcre2_config(PCRE2_CONFIG_VERSION, NULL) <= (int)sizeof(text))
-		(void)pcre2_config(PCRE2_CONFIG_VERSION, text);
-	(void)fprintf(out, "pcre2 %s\n", text);
-}
-
 char *wp_cli_libpq_version(char text[WP_LIBPQ_VERSION_SIZE])
 {
 	int version = PQlibVersion();
 
-	/* Since 10: major * 10000 + minor. */
+	/* Since 10 a version is major * 10000 + minor. */
 	(void)snprintf(text, WP_LIBPQ_VERSION_SIZE, "%d.%d", version / 10000, version % 10000);
 	return text;
 }
 
-static void print_libpq(FILE *out)
-{
-	char version[WP_LIBPQ_VERSION_SIZE];
-
-	(void)fprintf(out, "libpq %s\n", wp_cli_libpq_version(version));
-}
-
 static void print_all(FILE *out)
 {
+	char libpq[WP_LIBPQ_VERSION_SIZE], pcre[64] = "unknown";
+
 	(void)fprintf(out, "walpost " WALPOST_VERSION "\n");
-	print_libpq(out);
+	(void)fprintf(out, "libpq %s\n", wp_cli_libpq_version(libpq));
 	(void)fprintf(out, "librdkafka %s\n", rd_kafka_version_str());
 	(void)fprintf(out, "libmicrohttpd %s\n", MHD_get_version());
 	(void)fprintf(out, "libev %d.%d\n", ev_version_major(), ev_version_minor());
 	(void)fprintf(out, "protobuf-c %s\n", protobuf_c_version());
-	print_pcre2(out);
+	if (pcre2_config(PCRE2_CONFIG_VERSION, NULL) <= (int)sizeof(pcre))
+		(void)pcre2_config(PCRE2_CONFIG_VERSION, pcre);
+	(void)fprintf(out, "pcre2 %s\n", pcre);
 }
 
 int wp_command_version(int argc, char **argv)

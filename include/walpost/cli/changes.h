@@ -1,10 +1,10 @@
 /*
- * A temporary slot of our own, read by SQL: what the plugin says of the log, message by
- * message. What was read is confirmed to that slot alone, so that it keeps no more of the log
- * than what is being read; the server drops it as the session ends, however that ends.
+ * Reads what the plugin says of the log, message by message, by SQL from a temporary slot of our
+ * own. What was read is confirmed to that slot alone, so that it keeps no more of the log than what
+ * is being read; the server drops it as the session ends, however that ends.
  *
- * Owns: the slot. Borrows: the session and the options. Bounded: by the largest message,
- * several times; what one transaction has more than that waits on the server's disk.
+ * Owns: the slot. Borrows: the session and the options. Bounded: by the largest message, several
+ * times; what one transaction has more than that waits on the server's disk.
  */
 #ifndef WALPOST_CLI_CHANGES_H
 #define WALPOST_CLI_CHANGES_H
@@ -34,30 +34,30 @@ struct wp_changes {
 	int fetch_count;	     /* of messages that we take at once */
 };
 
-/* What it returns but WP_OK ends the reading. `message` lives until it returns. */
+/* Anything that it returns but WP_OK ends the reading. `message` lives until it returns. */
 typedef enum wp_rc (*wp_changes_take)(void *arg, struct wp_span message, struct wp_error *error);
 
 enum wp_changes_left { WP_CHANGES_MORE, WP_CHANGES_NONE };
 
 /*
- * Makes the slot. While that waits for running transactions, names them on standard error.
- * WP_DATA with the error: the configured slot cannot be copied, or there is no publication. WP_IO,
- * WP_CONFIG: as in cli/session; no slot is free, the server cannot decode.
+ * Makes the slot. While that waits for running transactions, names them on standard error. Returns
+ * WP_DATA with the error if the configured slot cannot be copied, or there is no publication; WP_IO
+ * and WP_CONFIG as in cli/session, and if no slot is free or the server cannot decode.
  */
 enum wp_rc wp_changes_begin(struct wp_changes *c, const struct wp_changes_setup *setup,
 			    struct wp_error *error) WP_MUST_CHECK;
 /*
- * Reads a number of whole transactions, and waits for none. `ret` WP_CHANGES_NONE: to the end
- * of the log, as it is now, or to `until`. After anything but WP_OK the session is to be
+ * Reads a number of whole transactions, and waits for none. `ret` is WP_CHANGES_NONE if it has read
+ * to the end of the log, as it is now, or to `until`. After anything but WP_OK the session is to be
  * released.
  */
 enum wp_rc wp_changes_read(struct wp_changes *c, wp_changes_take take, void *arg,
 			   enum wp_changes_left *ret, struct wp_error *error) WP_MUST_CHECK;
 
-/* The timelines of the server's history, asked for as a relay asks: on which one was an LSN written? */
 /*
- * `s` is of kind WP_CONNECTION_REPLICATION. `ret_log_end`: where the log ends. WP_PROTO with the error: not
- * PostgreSQL's answers; else as in cli/session.
+ * Asks for the timelines of the server's history as a relay does: on which one was an LSN written?
+ * `s` is of kind WP_CONNECTION_REPLICATION, and `ret_log_end` is where the log ends. Returns
+ * WP_PROTO with the error if the answers are not PostgreSQL's, else as in cli/session.
  */
 enum wp_rc wp_cli_timelines(struct wp_session *s, struct wp_timelines *ret, wp_lsn *ret_log_end,
 			    struct wp_error *error) WP_MUST_CHECK;

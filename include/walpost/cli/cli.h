@@ -1,7 +1,7 @@
 /*
- * What all commands share: options, help, the configuration, and how a
- * failure is said. A command is a file in src/cli and a row in a table: the
- * program's (src/main.c) or that of a command with commands of its own (config, slot).
+ * Here is what all commands share: options, help, the configuration, and how a failure is said. A
+ * command is a file in src/cli and a row in a table: the program's (src/main.c) or that of a
+ * command with commands of its own (config, slot).
  *
  * Output goes to standard output, messages to standard error as "walpost: ...".
  */
@@ -22,19 +22,23 @@ struct wp_command {
 };
 
 /*
- * Runs the command that argv[1] names. `program` is "walpost" or "walpost slot".
- * No command, an unknown one (with a did-you-mean): WP_EXIT_CONFIG. --help lists them.
+ * Runs the command that argv[1] names. `program` is "walpost" or "walpost slot". Returns
+ * WP_EXIT_CONFIG for no command, and for an unknown one (with a did-you-mean). --help lists them.
  */
 int wp_cli_dispatch(const char *program, const struct wp_command *commands, size_t count, int argc,
 		    char **argv) WP_MUST_CHECK;
 #define WP_CLI_COMMANDS(array_) (array_), sizeof(array_) / sizeof((array_)[0])
 
-/* An option of one command; `flag` or `value` is set, never both. Long names only, "--json",
- * given as "--name VALUE" or "--name=VALUE". */
+/*
+ * This is an option of one command; `flag` or `value` is set, never both. It has a long name only,
+ * "--json", and is given as "--name VALUE" or "--name=VALUE".
+ */
 struct wp_cli_option {
 	const char *name;
-	/* What the help calls its value, e.g. "NAME"; "[NAME]" may be left out, and is "" then (what
-	 * begins with a digit is taken for it); NULL for a flag. */
+	/*
+	 * The help calls its value this, e.g. "NAME"; "[NAME]" may be left out, and is "" then
+	 * (what begins with a digit is taken for it); NULL stands for a flag.
+	 */
 	const char *argument;
 	const char *help;
 	bool *flag;
@@ -54,7 +58,7 @@ struct wp_cli_usage {
 	size_t option_count;
 	size_t argument_max;		   /* how many arguments may stand behind options */
 	enum wp_cli_configured configured; /* WP_CLI_UNCONFIGURED: no -c and --set */
-	/* What each code means here; NULL: never given, but for WP_EXIT_CONFIG. */
+	/* Each says what its code means here; NULL: never given, but for WP_EXIT_CONFIG. */
 	const char *const exits[WP_EXIT_COUNT];
 };
 
@@ -70,26 +74,25 @@ struct wp_cli_line {
 };
 
 /*
- * Reads the command line. False: the command ends now with *ret_exit, and what was
- * to be said has been said (--help, or a wrong option). Flags and values of the
- * command's own options are written as they are met.
+ * Reads the command line. Returns false if the command ends now with *ret_exit, after what was to
+ * be said has been said (--help, or a wrong option). Flags and values of the command's own options
+ * are written as they are met.
  */
 bool wp_cli_parse(const struct wp_cli_usage *usage, int argc, char **argv, struct wp_cli_line *ret,
 		  int *ret_exit) WP_MUST_CHECK;
 
 /*
- * File, environment and --set to a checked configuration. WP_EXIT_OK, or the exit
- * code after all problems have been printed. The caller owns `ret`:
- * wp_config_release().
+ * Makes a checked configuration of file, environment and --set. Returns WP_EXIT_OK, or the exit
+ * code after all problems have been printed. The caller releases `ret` with wp_config_release().
  */
 int wp_cli_config(const struct wp_cli_line *line, struct wp_config *ret) WP_MUST_CHECK;
 /*
- * The same, with nothing printed: what is wrong, or odd, is in the notes. WP_CONFIG, WP_NOMEM:
- * `ret` is only to be released.
+ * Does the same, but prints nothing: what is wrong, or odd, is in the notes. After WP_CONFIG and
+ * WP_NOMEM `ret` is only to be released.
  */
 enum wp_rc wp_cli_load(const struct wp_cli_line *line, struct wp_config *ret,
 		       struct wp_config_notes *notes) WP_MUST_CHECK;
-/* The same for a command that logs: sets up the log, and warnings are lines of it. */
+/* Does the same for a command that logs: it sets up the log, and warnings are lines of it. */
 int wp_cli_config_logged(const struct wp_cli_line *line, struct wp_config *ret) WP_MUST_CHECK;
 
 /*
@@ -99,30 +102,30 @@ int wp_cli_config_logged(const struct wp_cli_line *line, struct wp_config *ret) 
 int wp_cli_say(FILE *to, const char *format, ...) WP_PRINTF(2, 3);
 /* Prints "walpost: <sentence>" to standard error, likewise; returns `exit_code`. */
 int wp_cli_fail(int exit_code, const char *format, ...) WP_PRINTF(2, 3);
-/* A line on standard error that takes the place of the one before, while a terminal watches; "" takes it away. */
+/* Prints a line on standard error in place of the one before, while a terminal watches; "" takes it away. */
 void wp_cli_say_progress(const char *format, ...) WP_PRINTF(1, 2);
-/* WP_CONFIG is WP_EXIT_CONFIG, whatever else went wrong WP_EXIT_FAILED. */
+/* Gives WP_EXIT_CONFIG for WP_CONFIG, and WP_EXIT_FAILED for whatever else went wrong. */
 int wp_cli_exit_of(enum wp_rc rc);
-/* Flushes standard output: WP_EXIT_OK, or WP_EXIT_FAILED with a message when it could not be written. */
+/* Flushes standard output. Returns WP_EXIT_OK, or WP_EXIT_FAILED with a message if it could not be written. */
 int wp_cli_done(void) WP_MUST_CHECK;
-/* The whole of a command that only prints and needs no configuration. */
 /*
- * An option's value: a number with a unit of ms, s, min, h, from 1 ms to ten years. If `text` is NULL,
- * the value stays. Gives WP_EXIT_OK or WP_EXIT_CONFIG, which is told then.
+ * Reads an option's value: a number with a unit of ms, s, min, h, from 1 ms to ten years. If `text`
+ * is NULL, the value stays. Returns WP_EXIT_OK, or WP_EXIT_CONFIG after a message.
  */
 int wp_cli_duration(const char *option, const char *text, int64_t *ret_ms) WP_MUST_CHECK;
 
+/* This is the whole of a command that only prints and needs no configuration. */
 int wp_cli_print(const char *command, const char *about, void (*print)(FILE *out), int argc,
 		 char **argv);
 
-/* The commands, one per file in src/cli; src/main.c holds their table. */
+/* Each command has a file in src/cli; src/main.c holds their table. */
 int wp_command_run(int argc, char **argv);
 int wp_command_init(int argc, char **argv);
 int wp_command_check(int argc, char **argv);
 int wp_command_diff(int argc, char **argv);
 int wp_command_status(int argc, char **argv);
 int wp_command_dead_letters(int argc, char **argv);
-/* The wall clock, in microseconds since 2000-01-01 UTC. */
+/* Returns the wall clock, in microseconds since 2000-01-01 UTC. */
 int64_t wp_cli_now_us(void);
 
 int wp_command_tail(int argc, char **argv);
@@ -138,7 +141,7 @@ int wp_command_metrics(int argc, char **argv);
 int wp_command_version(int argc, char **argv);
 
 #define WP_LIBPQ_VERSION_SIZE 24
-/* Of the one that is linked. Returns `text`. */
+/* Writes the version of the libpq that is linked. Returns `text`. */
 char *wp_cli_libpq_version(char text[WP_LIBPQ_VERSION_SIZE]);
 
 #endif

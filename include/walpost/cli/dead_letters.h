@@ -1,7 +1,7 @@
 /*
- * `walpost dead-letters`: what the dead-letter topic holds, and sending it again through the log.
- * Here is what its files share: the command (cli/dead_letters.c), reading the topic, telling what
- * is in it, and sending.
+ * `walpost dead-letters` tells what the dead-letter topic holds, and sends it again through the
+ * log. Here is what its files share: the command (cli/dead_letters.c), reading the topic, telling
+ * what is in it, and sending.
  */
 #ifndef WALPOST_CLI_DEAD_LETTERS_H
 #define WALPOST_CLI_DEAD_LETTERS_H
@@ -27,7 +27,7 @@ struct wp_letters_options {
 	bool json;
 };
 
-/* That it was sent again: of walpost.dead_letters_retried. */
+/* This says that a letter was sent again, as walpost.dead_letters_retried has it. */
 struct wp_letter_mark {
 	char at[32];
 	char by_role[128];
@@ -35,7 +35,7 @@ struct wp_letter_mark {
 	char times[16];
 };
 
-/* A record of the dead-letter topic, without its value. The texts are in one piece, `table` first. */
+/* This is a record of the dead-letter topic, without its value. The texts are in one piece, `table` first. */
 struct wp_found_letter {
 	int32_t partition;
 	int64_t offset;
@@ -69,18 +69,18 @@ struct wp_letters {
 	bool marks_known;
 };
 
-/* "messages of prefix outbox" gives "outbox"; of a table NULL. */
+/* Returns "outbox" for "messages of prefix outbox", and NULL for a table. */
 const char *wp_letter_prefix(const struct wp_found_letter *letter);
 
 /*
- * All that the topic holds now and the options ask for. WP_CONFIG with the error: there is no such
- * topic, or it is not for us to read; WP_IO, WP_NOMEM.
+ * Reads all that the topic holds now and the options ask for. Returns WP_CONFIG with the error if
+ * there is no such topic, or it is not for us to read; WP_IO, WP_NOMEM.
  */
 enum wp_rc wp_letters_read(struct wp_letters *l, struct wp_error *error) WP_MUST_CHECK;
-/* Which of them went back before. A database without the table has none. WP_IO, WP_CONFIG. */
+/* Reads which of them went back before. A database without the table has none. Fails with WP_IO, WP_CONFIG. */
 enum wp_rc wp_letters_read_marks(struct wp_letters *l, struct wp_session *session,
 				 struct wp_error *error) WP_MUST_CHECK;
-/* All that such a record holds; its spans have a NUL behind their end. */
+/* This is all that such a record holds; its spans have a NUL behind their end. */
 struct wp_letter_content {
 	struct wp_span key;
 	struct wp_span value;
@@ -90,8 +90,8 @@ struct wp_letter_content {
 
 /*
  * Reads the topic once more, for the content of those of the letters that `wanted` names by index;
- * `ret` has room for all of them, and is to be released by wp_letter_content_release(). One for
- * which WP_LETTERS_CONTENT_MAX bytes are not enough has no headers.
+ * `ret` has room for all of them, and is to be released by wp_letter_content_release(). A content
+ * for which WP_LETTERS_CONTENT_MAX bytes are not enough has no headers.
  */
 enum { WP_LETTERS_CONTENT_MAX = 128 << 20 };
 enum wp_rc wp_letters_read_content(struct wp_letters *l, const bool *wanted,
@@ -116,16 +116,16 @@ struct wp_retry_options {
  */
 int wp_letters_retry(struct wp_letters *l, const struct wp_retry_options *options);
 
-/* As objects of jansson's. */
+/* These make objects of jansson's. */
 struct json_t;
-/* A text of a letter, null for NULL and for "". */
+/* Takes a text of a letter; gives null for NULL and for "". */
 struct json_t *wp_letter_text(const char *text);
-/* One letter; `failed` is set when it lacks something. */
+/* Takes one letter; `failed` is set when the object lacks something. */
 struct json_t *wp_letter_json(const struct wp_found_letter *letter, bool *failed);
 
 /* Both print to standard output the first `count` letters. */
 void wp_letters_print(const struct wp_letters *l, size_t count);
-/* WP_NOMEM. */
+/* Fails with WP_NOMEM. */
 enum wp_rc wp_letters_print_json(const struct wp_letters *l, size_t count) WP_MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * `walpost diff`: what would be sent for the rows that are in the outboxes' tables, against what
- * the topics hold. Here is what its files share: the command (cli/diff.c), reading rows, and
+ * `walpost diff` compares what would be sent for the rows that are in the outboxes' tables with
+ * what the topics hold. Here is what its files share: the command (cli/diff.c), reading rows, and
  * telling what came of it, to people and to machines.
  */
 #ifndef WALPOST_CLI_DIFF_H
@@ -36,7 +36,7 @@ struct wp_diff_options {
 	bool no_values;
 };
 
-/* One of an outbox's: its only one, or one of those that fit its pattern. */
+/* This is a table of an outbox: its only one, or one of those that fit its pattern. */
 struct wp_diff_table {
 	size_t outbox; /* of wp_diff.outboxes */
 	size_t wanted; /* of what these ask of the server */
@@ -60,7 +60,7 @@ struct wp_diff_topic {
 	uint64_t rows;
 };
 
-/* A row of which no record can be made. */
+/* No record can be made of this row. */
 struct wp_diff_unmade {
 	size_t table;
 	char id[128];
@@ -75,14 +75,14 @@ typedef enum wp_rc (*wp_diff_take)(void *arg, const struct wp_event *event,
 				   struct wp_record *record, enum wp_rc made,
 				   const struct wp_error *reason, struct wp_error *error);
 
-/* Of a row that is taken, in the order of its table; borrowed. */
+/* This is the place of a row that is taken, in the order of its table; borrowed. */
 struct wp_diff_place {
 	const char *value; /* of the column of the order; NULL: as in SQL; "": there is none */
 	const char *transaction;
 	const char *statement;
 };
 
-/* What `walpost backfill` reads otherwise; all zeroes: nothing. Borrowed. */
+/* This is what `walpost backfill` reads otherwise; all zeroes stand for nothing. Borrowed. */
 struct wp_diff_reading {
 	const char *snapshot; /* of another session */
 	const char *order_by; /* with a snapshot: a column; NULL: one that suits each table */
@@ -118,15 +118,16 @@ struct wp_diff {
 };
 
 /*
- * The tables of all outboxes, as the session's transaction sees them, in place of those found before;
- * `all` are the outboxes of the configuration, some of which may not be meant. WP_CONFIG, WP_FULL with the error.
+ * Finds the tables of all outboxes, as the session's transaction sees them, in place of those found
+ * before; `all` are the outboxes of the configuration, some of which may not be meant. Fails with
+ * WP_CONFIG or WP_FULL and the error.
  */
 enum wp_rc wp_diff_find_tables(struct wp_diff *d, struct wp_session *s,
 			       const struct wp_requirements *wanted,
 			       const struct wp_outbox_set *all,
 			       struct wp_error *error) WP_MUST_CHECK;
 void wp_diff_forget_tables(struct wp_diff *d);
-/* Is there something to say of it? Of a pattern's, those without rows are not listed. */
+/* Is there something to say of the table? Those of a pattern are not listed if they have no rows. */
 bool wp_diff_lists(const struct wp_diff *d, const struct wp_diff_table *table);
 
 /* Reads all rows and expects their records. Topics are added to the reader as they come up. */
@@ -136,18 +137,18 @@ enum wp_rc wp_diff_read_rows(struct wp_diff *d, struct wp_error *error) WP_MUST_
  * Chooses the outboxes; checks the sink. Returns the exit code; failures have been printed.
  */
 int wp_diff_choose(struct wp_diff *d) WP_MUST_CHECK;
-/* The outboxes of the configuration, with schemas asked for as they are needed. */
+/* Takes the outboxes of the configuration, with schemas asked for as they are needed. */
 void wp_diff_take_outboxes(struct wp_diff *d);
-/* Rows, then records, with the console that is there; what came of it is in d->matching. */
+/* Reads rows, then records, with the console that is there; what came of it is in d->matching. */
 enum wp_rc wp_diff_compare(struct wp_diff *d, struct wp_error *error) WP_MUST_CHECK;
-/* What a comparison took; another may follow. Configuration and console stay. */
-/* Rows that were not compared, for their events are dropped, or go to the dead-letter topic because they expired. */
+/* Counts rows that were not compared, for their events are dropped, or expired and go to the dead-letter topic. */
 uint64_t wp_diff_dropped(const struct wp_diff *d);
+/* Releases what a comparison took; another may follow. Configuration and console stay. */
 void wp_diff_release(struct wp_diff *d);
 
 /* Both print to standard output. */
 void wp_diff_report(const struct wp_diff *d, const struct wp_matching_counts *counts);
-/* WP_NOMEM. */
+/* Fails with WP_NOMEM. */
 enum wp_rc wp_diff_report_json(const struct wp_diff *d,
 			       const struct wp_matching_counts *counts) WP_MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /*
- * Standard output of a command that goes on until it is stopped: waits for a slow reader
+ * Writes standard output for a command that goes on until it is stopped: waits for a slow reader
  * without missing a signal. A reader that is gone is as if the user had interrupted.
  *
  * Owns: its watchers. Borrows: the console. Ignores SIGPIPE from init on.
@@ -23,13 +23,13 @@ struct wp_output {
 
 void wp_output_init(struct wp_output *o, struct wp_console *console);
 void wp_output_release(struct wp_output *o);
-/* All of it. WP_IO with the error: it cannot be written, or the console was interrupted. */
+/* Writes all of it. Returns WP_IO with the error if it cannot be written, or the console was interrupted. */
 enum wp_rc wp_output_write(struct wp_output *o, struct wp_span bytes,
 			   struct wp_error *error) WP_MUST_CHECK;
 
 /* Is it a terminal that can do more than print? TERM is set, and is not "dumb". */
 bool wp_terminal_is(FILE *out);
-/* Such a terminal, and the user has not said no (NO_COLOR, as https://no-color.org has it). */
+/* Is it such a terminal, and has the user not said no (NO_COLOR, as https://no-color.org has it)? */
 bool wp_terminal_is_coloured(FILE *out);
 
 struct wp_terminal_size {
@@ -37,12 +37,12 @@ struct wp_terminal_size {
 	int rows;
 };
 
-/* 80 by 24 where it cannot be told. */
+/* Gives 80 by 24 where the size cannot be told. */
 struct wp_terminal_size wp_terminal_size(FILE *out);
 
 /*
- * A text that takes the place of the one before, on a terminal's other screen: fitted to its
- * size, painted anew when that changes, and gone when the program is interrupted, stopped
+ * Shows a text in place of the one before, on a terminal's other screen: it is fitted to the
+ * screen's size, painted anew when that changes, and gone when the program is interrupted, stopped
  * (Ctrl-Z) or done.
  *
  * Owns: its watchers, a copy of the text. Borrows: the console. One at a time.
@@ -59,9 +59,9 @@ struct wp_screen {
 
 /* Standard output must be a terminal. */
 void wp_screen_init(struct wp_screen *s, struct wp_console *console);
-/* The terminal is as it was. Fine if it never began. */
+/* Leaves the terminal as it was. This is fine if it never began. */
 void wp_screen_release(struct wp_screen *s);
-/* Lines that are too wide or too many are cut. Nothing once it was interrupted. */
+/* Lines that are too wide or too many are cut. Shows nothing once it was interrupted. */
 void wp_screen_show(struct wp_screen *s, const char *text);
 
 #endif

@@ -29,22 +29,24 @@ struct wp_row_order {
 };
 
 /*
- * `wanted` was named on the command line; NULL or "": nothing was.
- * WP_CONFIG with the error: the column that was named does not exist, or has no order.
+ * `wanted` was named on the command line; NULL or "" if nothing was. Returns WP_CONFIG with the
+ * error if the column that was named does not exist, or has no order.
  */
 enum wp_rc wp_row_order_find(struct wp_session *s, const struct wp_table_name *table,
 			     const char *wanted, const struct wp_outbox_options *outbox,
 			     struct wp_row_order *ret, struct wp_error *error) WP_MUST_CHECK;
-/* Not one that is a member of a column: all rows count as of one key. */
+/* Is the key known? One that is a member of a column is not: all rows then count as of one key. */
 bool wp_row_order_knows_key(const struct wp_outbox_options *outbox);
-/* The key of a row as text; `row` is "o." or "". */
+/* Adds the key of a row as text; `row` is "o." or "". */
 void wp_row_order_add_key(struct wp_sql *sql, const struct wp_outbox_options *outbox,
 			  const char *row);
-/* WP_CONFIG with the error, which says what to do: several rows have that key, NULL: perhaps one key, and
- * there is no order. */
+/*
+ * Returns WP_CONFIG with the error, which says what to do: several rows have that key, or perhaps
+ * one if it is NULL, and there is no order.
+ */
 enum wp_rc wp_row_order_refuse(const struct wp_row_order *order, const char *table, const char *key,
 			       struct wp_error *error) WP_MUST_CHECK;
-/* Nothing, if there are no such rows. */
+/* Says nothing if there are no such rows. */
 void wp_row_order_say_ties(const char *column, const char *table, uint64_t rows);
 
 #endif
