@@ -90,7 +90,7 @@ struct wp_aggregate *wp_aggregates_find(const struct wp_aggregates *set, struct 
 	return a;
 }
 
-/* Without memory for more buckets it is slower, and no less right. */
+/* Without memory for more buckets the set is slower, and no less right. */
 static void widen(struct wp_aggregates *set)
 {
 	size_t count = set->bucket_count * 2;

@@ -1,6 +1,6 @@
 /*
- * Which aggregates are parked, by outbox and key? And of all of them: how many events, since when, which
- * reasons, when the first is due. What becomes of them is parking's.
+ * Which aggregates are parked, by outbox and key? And how many events do all of them have, since when, for
+ * which reasons, and when is the first due? What becomes of them is parking's.
  *
  * Owns: the aggregates, until drop() or clear(). Pure; time is passed
  * in (monotonic ms). Bounded: by its user.
@@ -55,7 +55,7 @@ struct wp_aggregates {
 enum wp_rc wp_aggregates_init(struct wp_aggregates *set) WP_MUST_CHECK;
 void wp_aggregates_clear(struct wp_aggregates *set);
 void wp_aggregates_release(struct wp_aggregates *set);
-/* Its `since_ms` is right within a second. */
+/* With a call in each turn, the set's `since_ms` is right within a second. */
 void wp_aggregates_tick(struct wp_aggregates *set, int64_t now_ms);
 
 /* An event without a key is an aggregate of its own, by its position. NULL: it is not parked. */
@@ -63,12 +63,12 @@ struct wp_aggregate *wp_aggregates_find(const struct wp_aggregates *set, struct 
 					struct wp_span key, const struct wp_position *position);
 bool wp_aggregate_is(const struct wp_aggregate *a, struct wp_span outbox, struct wp_span key,
 		     const struct wp_position *position);
-/* Not there yet; `outbox` and `key` are copied. NULL: no memory. It has no code yet. */
+/* Adds an aggregate that is not there yet, without a code. `outbox` and `key` are copied. NULL: no memory. */
 struct wp_aggregate *wp_aggregates_add(struct wp_aggregates *set, struct wp_span outbox,
 				       struct wp_span key, const struct wp_position *position);
 void wp_aggregates_drop(struct wp_aggregates *set, struct wp_aggregate *a);
 
-/* Its first code, or another. */
+/* Gives the aggregate its first code (`is_new`), or another one. */
 void wp_aggregates_set_code(struct wp_aggregates *set, struct wp_aggregate *a, struct wp_span code,
 			    bool is_new);
 void wp_aggregates_count(struct wp_aggregates *set, struct wp_aggregate *a, uint64_t events);

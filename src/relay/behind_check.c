@@ -15,7 +15,7 @@ static enum wp_behind judge_past(const struct wp_position *delivered, const stru
 		*ret_end = t->past[i].ends_at;
 		return delivered->commit_lsn >= *ret_end ? WP_BEHIND_PROMOTED : WP_BEHIND_NOT;
 	}
-	/* Older than all that is remembered: what it has of that it has for long. */
+	/* It is older than all that are remembered: what the server has of it, it has for long. */
 	if (t->count == WP_TIMELINES_MAX && delivered->timeline < t->past[0].timeline) {
 		*ret_end = t->past[0].ends_at;
 		return delivered->commit_lsn >= *ret_end ? WP_BEHIND_PROMOTED : WP_BEHIND_NOT;
@@ -126,7 +126,7 @@ const char *wp_behind_check_reason(const struct wp_behind_known *known,
 	if (f->server_lsn < lsn)
 		return "the server's WAL ends before the recorded position of the slot";
 	if (!known->started &&
-	    f->slot_checkpoint_transactions < 0) /* an older copy of itself, perhaps */
+	    f->slot_checkpoint_transactions < 0) /* it may be an older copy of itself */
 		return "the server was restarted, or walpost slot skip moved the slot, since the "
 		       "last use of the slot";
 	return NULL;

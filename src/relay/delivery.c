@@ -36,12 +36,12 @@ void wp_delivery_begin(struct wp_delivery *d, const struct wp_ledger *l, int64_t
 	if (d->stalled == NULL && !wp_delivery_repeats(d))
 		d->since_ms = now_ms;
 	d->waited_ms = now_ms;
-	/* Else it goes on where the last one ended. */
+	/* Otherwise it goes on where the last stream ended. */
 	if (l->first_ticket == l->next_ticket)
 		d->base = l->first_ticket;
 }
 
-/* In order, and beyond what was confirmed before. */
+/* Was anything confirmed in order, and beyond what was confirmed before? */
 static bool advances(struct wp_delivery *d, const struct wp_ledger *l)
 {
 	if (l->confirmed_lsn != d->lsn) {
@@ -65,7 +65,7 @@ bool wp_delivery_step(struct wp_delivery *d, const struct wp_ledger *l, const ch
 	bool moved = advances(d, l) || (any && !wp_delivery_repeats(d));
 
 	d->seen = d->confirmed + d->settled;
-	/* Turns may lie far apart while nothing happens: from this one on it waits. */
+	/* Turns may lie far apart while nothing happens: the wait begins with this turn. */
 	if (moved || (before == NULL && !(waits && d->waits) && !wp_delivery_repeats(d)))
 		d->since_ms = now_ms;
 	if (waits)

@@ -33,18 +33,18 @@ struct wp_delivery {
 };
 
 void wp_delivery_init(struct wp_delivery *d);
-/* One event. */
+/* One event was confirmed. */
 void wp_delivery_confirmed(struct wp_delivery *d, int64_t now_ms);
 /* An event that is not to be confirmed is settled. */
 void wp_delivery_settled(struct wp_delivery *d);
 /* An event was refused, not for its own sake: all from the confirmed LSN on is sent again. */
 void wp_delivery_rewound(struct wp_delivery *d);
-/* That happens over and over. */
+/* Does that happen over and over? */
 bool wp_delivery_repeats(const struct wp_delivery *d);
 /* A stream begins. */
 void wp_delivery_begin(struct wp_delivery *d, const struct wp_ledger *ledger, int64_t now_ms);
 /*
- * `cause`: why what was read is not confirmed, constant text; NULL: nothing waits. True: `stalled`
+ * `cause` says why what was read is not confirmed, in constant text; NULL: nothing waits. Returns true when `stalled`
  * is another now.
  */
 bool wp_delivery_step(struct wp_delivery *d, const struct wp_ledger *ledger, const char *cause,

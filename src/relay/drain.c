@@ -7,7 +7,7 @@
 
 void wp_drain_mark(struct wp_drain *d, struct wp_span number)
 {
-	/* Longer than any of ours it is nobody's. */
+	/* A number longer than any of ours is nobody's. */
 	if (d->state == WP_DRAIN_STOPS || number.size == 0 || number.size >= sizeof(d->number))
 		return;
 	*d = (struct wp_drain){ .state = WP_DRAIN_MARKED };
@@ -31,7 +31,7 @@ void wp_drain_begin(struct wp_drain *d, enum wp_drain_begins where)
 		*d = (struct wp_drain){ 0 };
 }
 
-/* Among numbers with a space between each two. */
+/* Is `number` among those of `drains`, which have a space between each two? */
 static bool waits(const struct wp_slot_state *slot, const char *number)
 {
 	const char *at = slot->drains;
@@ -62,7 +62,7 @@ enum wp_drain_step wp_drain_step(struct wp_drain *d, bool rests, const struct wp
 		return WP_DRAIN_ASK;
 	}
 	bool is_answered = slot->answers != d->answers;
-	/* Perhaps nothing more may be confirmed: the next answer tells. */
+	/* It may be that nothing more may be confirmed: the next answer tells. */
 	if (is_answered && slot->loss.text[0] != '\0')
 		return WP_DRAIN_WAITS;
 	if ((is_answered && waits(slot, d->number)) || wp_fault(WP_FAULT_DRAIN_UNASKED)) {

@@ -34,7 +34,7 @@ struct wp_drain {
 void wp_drain_mark(struct wp_drain *d, struct wp_span number);
 /* The transaction with the mark is whole. */
 void wp_drain_commit(struct wp_drain *d, wp_lsn end_lsn);
-/* A stream begins; with `reread` at a place before the mark. Who asked is not answered any more. */
+/* A stream begins, with WP_DRAIN_REREAD at a place before the mark. What was asked is not answered any more. */
 enum wp_drain_begins { WP_DRAIN_BEHIND, WP_DRAIN_REREAD };
 void wp_drain_begin(struct wp_drain *d, enum wp_drain_begins where);
 
@@ -45,7 +45,7 @@ enum wp_drain_step {
 	WP_DRAIN_GOES_ON,    /* it is not */
 	WP_DRAIN_UNANSWERED, /* nobody said: goes on */
 };
-/* While HELD. `rests`: all that was read is confirmed. */
+/* Goes on only while HELD. `rests`: all that was read is confirmed. */
 enum wp_drain_step wp_drain_step(struct wp_drain *d, bool rests, const struct wp_slot_state *slot);
 
 #endif

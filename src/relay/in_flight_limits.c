@@ -1,13 +1,5 @@
+/* The bounds of what is in flight grow with the partitions that events go to (options.h). */
 #include "walpost/relay/options.h"
-
-static size_t times_for(size_t partitions)
-{
-	size_t times = partitions / WP_IN_FLIGHT_PARTITIONS;
-
-	if (times < 1)
-		return 1;
-	return times < WP_IN_FLIGHT_TIMES_MAX ? times : WP_IN_FLIGHT_TIMES_MAX;
-}
 
 struct wp_in_flight_limits wp_in_flight_limits_for(const struct wp_relay_options *options,
 						   size_t partitions)
@@ -16,7 +8,11 @@ struct wp_in_flight_limits wp_in_flight_limits_for(const struct wp_relay_options
 
 	if (options->in_flight_bytes_max <= options->in_flight_bytes)
 		return w;
-	size_t times = times_for(partitions);
+	size_t times = partitions / WP_IN_FLIGHT_PARTITIONS;
+	if (times < 1)
+		times = 1;
+	if (times > WP_IN_FLIGHT_TIMES_MAX)
+		times = WP_IN_FLIGHT_TIMES_MAX;
 	w.events *= times;
 	w.bytes *= times;
 	if (w.bytes > options->in_flight_bytes_max)

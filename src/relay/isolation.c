@@ -5,7 +5,7 @@ void wp_isolation_begin(struct wp_isolation *i, const struct wp_position *last, 
 {
 	i->on = true;
 	i->one_in_flight = true;
-	i->alone = 0; /* what is in flight now is not */
+	i->alone = 0; /* what is in flight now is not alone */
 	i->last_suspect = *last;
 	i->until = wp_lsn_max(received_lsn, last->commit_lsn + 1);
 	i->batching = WP_BATCHING_ONE_BY_ONE;
@@ -26,7 +26,7 @@ enum wp_batching wp_isolation_restart(struct wp_isolation *i)
 	return i->batching;
 }
 
-/* The order of a stream; wp_position_compare() is that of consumers, over all streams. */
+/* This is the order of a stream; wp_position_compare() is that of consumers, over all streams. */
 static bool is_after(const struct wp_position *a, const struct wp_position *b)
 {
 	if (a->commit_lsn != b->commit_lsn)

@@ -28,7 +28,7 @@ struct wp_isolation {
 void wp_isolation_begin(struct wp_isolation *i, const struct wp_position *last,
 			wp_lsn received_lsn);
 void wp_isolation_end(struct wp_isolation *i);
-/* The sink begins anew; the answer is how. */
+/* The sink begins anew; returns how it is to batch. */
 enum wp_batching wp_isolation_restart(struct wp_isolation *i);
 /* An event went to the sink. */
 void wp_isolation_sent(struct wp_isolation *i, const struct wp_position *position,
@@ -38,9 +38,8 @@ bool wp_isolation_went_alone(const struct wp_isolation *i, wp_ticket ticket);
 /* What was suspect is confirmed: what is in flight need only come to rest. */
 bool wp_isolation_is_past(const struct wp_isolation *i, bool in_transaction, wp_lsn confirmed_lsn);
 /*
- * Refused after the confirmed LSN, for a reason that is not an event's: true when that came `max`
- * times. The last try but one is sent one by one (`ret_isolate`), so that the last one names the
- * event.
+ * Kafka refused after the confirmed LSN, for a reason that is not an event's; returns true when that came `max` times.
+ * The last try but one is sent one by one (`ret_isolate`), so that the last one names the event.
  */
 bool wp_isolation_refuses_always(struct wp_isolation *i, const char *code, wp_lsn confirmed_lsn,
 				 size_t max, bool *ret_isolate);

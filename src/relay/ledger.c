@@ -20,7 +20,7 @@ static void move_confirmed(struct wp_ledger *l, wp_lsn lsn)
 	l->confirmed_lsn = wp_lsn_max(l->confirmed_lsn, lsn);
 }
 
-/* The newest entry whose COMMIT was read, or NULL. */
+/* Returns the newest entry whose COMMIT was read, or NULL. */
 static struct wp_ledger_entry *last_closed(const struct wp_ledger *l)
 {
 	uint64_t end = l->next_entry - (l->open ? 1 : 0);

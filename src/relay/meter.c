@@ -76,21 +76,16 @@ static uint32_t find_metered_topic(struct wp_meter *m, struct wp_span name)
 	}
 }
 
-/* Most events have the topic of the one before. */
-static uint32_t metered_topic(struct wp_meter *m, struct wp_span name)
-{
-	if (m->latest == 0 || !wp_span_is(name, m->topics[m->latest].name))
-		m->latest = find_metered_topic(m, name);
-	return m->latest;
-}
-
 void wp_meter_sent(struct wp_meter *m, wp_ticket ticket, struct wp_span topic,
 		   int64_t commit_time_us)
 {
+	/* Most events have the topic of the one before. */
+	if (m->latest == 0 || !wp_span_is(topic, m->topics[m->latest].name))
+		m->latest = find_metered_topic(m, topic);
 	m->events[ticket % m->events_max] = (struct wp_meter_event){
 		.commit_time_us = commit_time_us,
 		.sent_ms = (uint32_t)m->now_ms,
-		.topic = metered_topic(m, topic),
+		.topic = m->latest,
 	};
 }
 

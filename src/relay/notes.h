@@ -17,10 +17,10 @@ struct wp_notes {
 	size_t count;
 };
 
-/* Without text; the caller fills that in. Valid until the next one is added or taken. */
+/* Adds a note without text, which the caller fills in. It is valid until the next one is added or taken. */
 struct wp_note *wp_notes_add(struct wp_notes *n, enum wp_note_level level, const char *event,
 			     wp_lsn lsn);
-/* The oldest; false: none. */
+/* Takes the oldest; false: there is none. */
 bool wp_notes_take(struct wp_notes *n, struct wp_note *ret);
 
 #endif

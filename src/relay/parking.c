@@ -7,15 +7,15 @@
 
 enum {
 	LOOK_MS = 1000,
-	/* Nor is the stream to wait for an aggregate of which so long none has gone. */
+	/* The stream does not wait for an aggregate of which no event has gone for so long. */
 	WAIT_MS = 5 * 1000,
-	/* Each event that Kafka refuses again costs a stream: what is seen of the set is not to blink. */
+	/* Each event that Kafka refuses again costs a stream: figures must not blink meanwhile. */
 	KEPT_MS = 60 * 1000,
 };
 
 /*
- * Each failed attempt at what Kafka refused costs a new producer, a new stream, and the set read anew:
- * nothing like it is tried for no less than some times as long as that took.
+ * Each failed attempt at what Kafka refused costs a new producer, a new stream, and the set read
+ * anew: the next such attempt comes no sooner than a few times as long as that took.
  */
 enum { ALONE_PAUSE_TIMES = 2, RESTART_MS = 500 };
 
@@ -199,9 +199,9 @@ static bool is_position_known(const struct wp_parking *p, const struct wp_positi
 }
 
 /*
- * Rows are sent once their transactions are confirmed, which must be read to their end for that: so
- * nothing waits in the middle of one of which something is parked. Nor for what is not being sent
- * any more, for the relay stops.
+ * Rows are sent once their transactions are confirmed, and for that these must be read to their
+ * end: so nothing waits in the middle of a transaction of which something is parked. Nor does
+ * anything wait for an aggregate that is not being sent any more because the relay stops.
  */
 static bool must_wait(const struct wp_parking *p, const struct wp_aggregate *a,
 		      const struct wp_position *position)
@@ -253,7 +253,7 @@ enum wp_rc wp_parking_put(struct wp_parking *p, wp_ticket ticket,
 			wp_aggregates_drop(&p->set, a);
 		return rc;
 	}
-	/* Or it went before, and was not parked then. */
+	/* It is the first: of a new aggregate, or it went before and was not parked then. */
 	if (is_new || wp_position_compare(event->position, &a->position) < 0) {
 		wp_aggregates_set_code(&p->set, a, wp_span_of(event->code), is_new);
 		a->position = *event->position;
@@ -286,16 +286,12 @@ size_t wp_parking_collect(struct wp_parking *p, wp_ticket *tickets, size_t max)
 
 /* -- what people asked for ---------------------------------------------------------------------- */
 
-static struct wp_aggregate *aggregate_of(struct wp_parking *p, const struct wp_parked_asked *asked)
-{
-	return wp_aggregates_find(&p->set, asked->outbox, asked->key, &asked->position);
-}
-
 /* A load tells what is left, for what is to be skipped is not loaded. */
 static void hear_asked(struct wp_parking *p, const struct wp_parked_asked *asked,
 		       struct wp_parked_change *changes, size_t *count)
 {
-	struct wp_aggregate *a = aggregate_of(p, asked);
+	struct wp_aggregate *a =
+		wp_aggregates_find(&p->set, asked->outbox, asked->key, &asked->position);
 	bool is_skip = asked->act == WP_PARKED_ACT_SKIP;
 	bool is_gone = !wp_parking_is_at_or_behind(p, &asked->position, p->told);
 
@@ -324,7 +320,7 @@ static enum wp_rc take_asked(struct wp_parking *p)
 		rc = wp_parking_submit(p, changes, count);
 		done += count;
 	}
-	/* Of a purge that is large there is more, and at once: but only if some of it was done. */
+	/* A large purge has more to come, and at once, but only if some of it was done. */
 	bool more = done > 0 && v->asked_count >= WP_PARKED_LOOK_MAX;
 	p->look_ms = more ? p->now_ms : p->now_ms + LOOK_MS;
 	p->asked_left = v->asked_count > 0 || p->missed_by == p->looks;
@@ -349,8 +345,8 @@ static bool looks_at_all(const struct wp_parking *p)
 }
 
 /*
- * What was asked for last is to be done first: else the next look would find it again. Heard in the
- * middle of a round it would be undone by what became of that.
+ * What was asked for last is done first, or the next look would find it again. It is not heard in
+ * the middle of a round, whose outcome would undo it.
  */
 static enum wp_rc look_for_asked(struct wp_parking *p)
 {

@@ -30,7 +30,7 @@
 #include "walpost/sink/sink.h"
 #include "walpost/wal/parked.h"
 
-/* Of all tickets those of parked events that are sent again; the ledger's never come so far. */
+/* Tickets from here on are those of parked events that are sent again; the ledger's never come so far. */
 #define WP_PARKED_TICKETS (UINT64_C(1) << 63)
 
 enum wp_parking_answer {
@@ -42,14 +42,14 @@ enum wp_parking_answer {
 
 struct wp_parking;
 
-/* One that is to be sent now. */
+/* This row is to be sent now. */
 struct wp_parking_row {
 	const struct wp_parked_row *row;
 	wp_ticket ticket;
 	int letter; /* its dead letter is, with so much of it (enum wp_letter); -1: itself */
 };
 
-/* What a step found, for the relay to tell. */
+/* A step found this, for the relay to tell. */
 struct wp_parking_news {
 	bool failed;	/* an event could not be sent again: position, error */
 	bool letter;	/* its dead letter was confirmed */
@@ -66,7 +66,7 @@ enum wp_rc wp_parking_new(const struct wp_park_options *options, uint16_t epoch,
 			  struct wp_parking **ret) WP_MUST_CHECK;
 void wp_parking_free(struct wp_parking *p);
 
-/* With each turn, before all else. */
+/* To be called with each turn, before all else. */
 void wp_parking_tick(struct wp_parking *p, int64_t now_ms);
 /* A stream begins, by which what commits at or behind `from` may come again: all is loaded anew. */
 void wp_parking_begin(struct wp_parking *p, wp_lsn from);
@@ -74,9 +74,9 @@ void wp_parking_begin(struct wp_parking *p, wp_lsn from);
 void wp_parking_forget(struct wp_parking *p);
 /* The set is in memory: events may be taken. */
 bool wp_parking_is_ready(const struct wp_parking *p);
-/* The next aggregate of the set that the store has read; NULL: none is left, or not read yet. */
+/* Returns the next aggregate of the set that the store has read; NULL: none is left, or not read yet. */
 const struct wp_parked_aggregate *wp_parking_next_loaded(struct wp_parking *p);
-/* It goes into memory. WP_DATA with the error: it is one too many. WP_NOMEM. */
+/* Takes the aggregate into memory. WP_DATA with the error: it is one too many. WP_NOMEM. */
 enum wp_rc wp_parking_load(struct wp_parking *p, const struct wp_parked_aggregate *a,
 			   struct wp_error *error) WP_MUST_CHECK;
 
@@ -98,41 +98,40 @@ struct wp_parking_event {
 enum wp_rc wp_parking_put(struct wp_parking *p, wp_ticket ticket,
 			  const struct wp_parking_event *event, struct wp_span row,
 			  struct wp_error *error) WP_MUST_CHECK;
-/* Until the first attempt at one. */
+/* Returns the time until the first attempt at one. */
 int64_t wp_parking_first_wait(const struct wp_parking *p);
-/* Tickets whose events are durable in the table. */
+/* Takes tickets whose events are durable in the table. */
 size_t wp_parking_collect(struct wp_parking *p, wp_ticket *tickets, size_t max);
 
 /* -- sending again ---------------------------------------------------------------- */
 
 /*
- * What is due, as far as it goes without the sink: asks the store, hears its answers. `may_send`: a
- * new round may begin. `confirmed`: what the server may forget, so that this stream does not bring it
- * again. `told`: what the server was told of that, so that the next one does not. WP_NOMEM.
+ * Does what is due, as far as it goes without the sink: asks the store, hears its answers. `may_send`: a new round may
+ * begin. `confirmed`: what the server may forget, so that this stream does not bring it again. `told`: what the server
+ * was told of that, so that the next one does not. WP_NOMEM.
  */
 enum wp_rc wp_parking_step(struct wp_parking *p, bool may_send, wp_lsn confirmed,
 			   wp_lsn told) WP_MUST_CHECK;
 /*
- * No more is to be sent, for the relay stops: what was confirmed is deleted still. `sink_rests`: what
- * it has waits for topics, and is not waited for. True: a change, or something that was put, is
- * under way.
+ * No more is to be sent, for the relay stops: what was confirmed is deleted still. `sink_rests`: what it has waits for
+ * topics, and is not waited for. Returns true while a change, or something that was put, is under way.
  */
 bool wp_parking_end(struct wp_parking *p, bool sink_rests);
 /* A row is to be sent while nothing else is in flight. */
 bool wp_parking_wants_quiet(const struct wp_parking *p);
-/* The next that is to be sent; `quiet`: nothing is in flight. False: none now. */
+/* Gives the next row that is to be sent; `quiet`: nothing is in flight. False: there is none now. */
 bool wp_parking_next(struct wp_parking *p, bool quiet, struct wp_parking_row *ret);
-/* It was: WP_OK, or WP_DATA with why not. Any other answer: it stays the next. */
+/* The next row was sent (WP_OK), or cannot be (WP_DATA, with why). With any other answer it stays the next. */
 void wp_parking_sent(struct wp_parking *p, enum wp_rc rc, const struct wp_error *error);
-/* Nobody wants it any more: its row is deleted. */
+/* Nobody wants the next row any more: it is deleted. */
 void wp_parking_dropped(struct wp_parking *p);
-/* A report with a ticket of ours. For one that was refused alone, `reason` in words. */
+/* A report with a ticket of ours came. For an event that was refused alone, `reason` says why in words. */
 void wp_parking_report(struct wp_parking *p, const struct wp_report *report, const char *reason);
-/* That ticket went while nothing else was in flight. */
+/* Did that ticket go while nothing else was in flight? */
 bool wp_parking_went_alone(const struct wp_parking *p, wp_ticket ticket);
 /* Some event in flight was refused for a reason of its own: what we have in flight is suspect. WP_NOMEM. */
 enum wp_rc wp_parking_suspect(struct wp_parking *p) WP_MUST_CHECK;
-/* What there is to tell since the last call. */
+/* Takes what there is to tell since the last call. */
 bool wp_parking_take_news(struct wp_parking *p, struct wp_parking_news *ret);
 int64_t wp_parking_due(const struct wp_parking *p, bool may_send);
 

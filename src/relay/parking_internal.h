@@ -1,6 +1,6 @@
 /*
- * What parking and its rounds share. A round sends the first rows of some aggregates: chosen, loaded by
- * the store, sent, confirmed or not, changed in the table. There is one at a time.
+ * Parking and its rounds share this. A round sends the first rows of some aggregates: they are chosen, loaded
+ * by the store, sent, confirmed or not, changed in the table. There is one at a time.
  */
 #ifndef WALPOST_SRC_RELAY_PARKING_INTERNAL_H
 #define WALPOST_SRC_RELAY_PARKING_INTERNAL_H
@@ -102,13 +102,13 @@ static inline int64_t wp_parking_after(int64_t now_ms, int64_t in_ms)
 	return in_ms > INT64_MAX - now_ms ? INT64_MAX : now_ms + in_ms;
 }
 
-/* Of that event: may its transaction commit at or behind `lsn`? */
+/* May the transaction of the event at `position` commit at or behind `lsn`? */
 bool wp_parking_is_at_or_behind(const struct wp_parking *p, const struct wp_position *position,
 				wp_lsn lsn);
-/* To the store, and counted. */
+/* Gives changes to the store, and counts them. */
 enum wp_rc wp_parking_submit(struct wp_parking *p, const struct wp_parked_change *changes,
 			     size_t count) WP_MUST_CHECK;
-/* Begins one that is due, and takes it as far as it goes. */
+/* Begins a round that is due, and takes it as far as it goes. */
 enum wp_rc wp_parking_step_round(struct wp_parking *p, bool may_send) WP_MUST_CHECK;
 void wp_parking_give_up_round(struct wp_parking *p);
 /* A round that goes alone, and cannot begin, is given up by then; INT64_MAX: none waits. */

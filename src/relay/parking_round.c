@@ -1,3 +1,7 @@
+/*
+ * A round sends parked events again: it chooses aggregates that are due, loads their first rows,
+ * sends these, and has the table changed by what became of them.
+ */
 #include "parking_internal.h"
 
 #include <assert.h>
@@ -8,13 +12,13 @@
 
 enum {
 	ROUND_SIZE_MAX = 4 * 1024 * 1024,
-	/* What does not come to rest by then (a partition without a leader) holds up all others. */
+	/* What does not come to rest by then (a partition without a leader) holds up the rest. */
 	QUIET_MS = 5 * 1000,
-	/* Each failed attempt at what Kafka refused costs a new producer: so long nothing like it is tried. */
+	/* Each failed attempt at what Kafka refused costs a new producer: so long none follows. */
 	ALONE_PAUSE_MS = 10 * 1000,
 };
 
-/* Before the server may forget it. That of an earlier epoch was in another log. */
+/* True while the log may bring the event. One of an earlier epoch was in another log. */
 bool wp_parking_is_at_or_behind(const struct wp_parking *p, const struct wp_position *position,
 				wp_lsn lsn)
 {
@@ -48,7 +52,7 @@ static bool is_before(const struct wp_aggregate *a, const struct wp_aggregate *b
 	return a->due_ms != b->due_ms ? a->due_ms < b->due_ms : a->round < b->round;
 }
 
-/* Among those that were chosen, if it has been due for longer than one of them. */
+/* Puts it among those that were chosen, if it has been due for longer than one of them. */
 static void choose_one(struct round *r, struct wp_aggregate *a, size_t max)
 {
 	size_t at = r->chosen_count < max ? r->chosen_count++ : max;
@@ -61,8 +65,8 @@ static void choose_one(struct round *r, struct wp_aggregate *a, size_t max)
 }
 
 /*
- * Those that have been due for longest: where some fail again and again, and each attempt takes longer
- * than they wait, all others have their turn.
+ * Chooses those that have been due for longest: where some fail again and again, and each attempt
+ * takes longer than they wait, all others have their turn.
  */
 static void choose_from(struct wp_parking *p, bool alone, size_t max)
 {
@@ -97,7 +101,7 @@ static void find_due(struct wp_parking *p)
 	}
 }
 
-/* By turns those that go alone and the others: neither is to wait for all of the other kind. */
+/* Those that go alone and the others take turns: neither kind waits for all of the other. */
 static void choose_aggregates(struct wp_parking *p)
 {
 	struct round *r = &p->round;
@@ -170,14 +174,14 @@ static bool is_row_of(const struct wp_aggregate *a, const struct wp_parked_row *
 	return wp_aggregate_is(a, row->outbox, row->key, &row->position);
 }
 
-/* How its reason begins when that much of its dead letter cannot be delivered either. */
+/* The reason begins with this when that much of the dead letter cannot be delivered either. */
 static const char *const LETTER_FAILED[] = {
 	[WP_LETTER_WHOLE] = "its dead letter cannot be delivered: ",
 	[WP_LETTER_WITHOUT_VALUE] = "its dead letter without a value cannot be delivered: ",
 	[WP_LETTER_BARE] = "its dead letter with nothing but headers cannot be delivered: ",
 };
 
-/* By its attempts alone it is not known: park.retry.attempts may have been another. */
+/* The attempts alone do not tell which is next: park.retry.attempts may have been another. */
 static int next_letter(const struct wp_parking *p, const struct wp_parked_row *row)
 {
 	size_t max = p->options.retry_attempts;
@@ -193,8 +197,8 @@ static int next_letter(const struct wp_parking *p, const struct wp_parked_row *r
 }
 
 /*
- * Fewer than were asked for are all that there are, but for what was put since. What is missing a
- * person may have asked to skip: it is to be looked for, also when nothing else is parked.
+ * Fewer rows than were asked for are all that there are, but for those put since. A person may have
+ * asked to skip what is missing: it is looked for, even when nothing else is parked.
  */
 static void correct(struct wp_parking *p, struct chosen *c, bool is_cut)
 {
@@ -236,7 +240,7 @@ static void take_loaded(struct wp_parking *p)
 	const struct wp_parked_view *v = wp_parking_view(p);
 	struct round *r = &p->round;
 	size_t at = 0;
-	size_t last = 0; /* that has rows */
+	size_t last = 0; /* the last one that has rows */
 
 	r->row_count = r->next = 0;
 	for (size_t i = 0; i < r->chosen_count; i++) {
@@ -297,7 +301,7 @@ static int64_t wait_after(const struct wp_parking *p, uint32_t attempts)
 	return wait_ms < p->options.retry_max_ms ? wait_ms : p->options.retry_max_ms;
 }
 
-/* What comes after that many attempts: another, its dead letter or less of it, or a person. */
+/* After that many attempts comes another, the dead letter or less of it, or a person. */
 static void fail_row(struct wp_parking *p, size_t index, const char *code, const char *reason)
 {
 	const struct wp_parked_row *row = p->round.loaded[index];
@@ -421,7 +425,7 @@ static void count_confirmed(struct wp_parking *p, const struct row *row,
 		add_news(p, &news);
 }
 
-/* Those that are over: what is in flight stays as it is. */
+/* Submits what became of rows that are over: what is in flight stays as it is. */
 static enum wp_rc submit_changes(struct wp_parking *p)
 {
 	struct wp_parked_change changes[WP_ROUND_ROWS_MAX];
@@ -458,7 +462,7 @@ static enum wp_rc submit_changes(struct wp_parking *p)
 	return wp_parking_submit(p, changes, count);
 }
 
-/* What is known of it is not lost with it; without memory for that some of it is sent twice. */
+/* What is known of the round is not lost with it; without memory some of it is sent twice. */
 void wp_parking_give_up_round(struct wp_parking *p)
 {
 	if (p->round.state == ROUND_SENDING)
@@ -482,7 +486,7 @@ static void end_chosen(struct wp_parking *p, struct chosen *c)
 	a->sending = all && (c->rows > 0 || a->sending);
 	a->credit = a->sending ? a->credit + deleted : 0;
 	a->moved_ms = deleted > 0 ? p->now_ms : a->moved_ms;
-	/* Of the row behind those it is not known, unless it came too. */
+	/* Whether the row behind those goes alone is not known, unless it came too. */
 	a->alone = c->next_alone || (a->alone && deleted == 0);
 	if (!c->failed) {
 		wp_aggregates_set_due(&p->set, a, p->now_ms);
@@ -491,13 +495,6 @@ static void end_chosen(struct wp_parking *p, struct chosen *c)
 	a->alone = p->round.alone;
 	wp_aggregates_set_code(&p->set, a, wp_span_of(c->code), false);
 	wp_aggregates_set_due(&p->set, a, wp_parking_after(p->now_ms, c->due_in_ms));
-}
-
-static void end_all_chosen(struct wp_parking *p)
-{
-	for (size_t i = 0; i < p->round.chosen_count; i++)
-		end_chosen(p, &p->round.chosen[i]);
-	end_round(p);
 }
 
 static bool is_in_flight(const struct round *r)
@@ -517,7 +514,7 @@ bool wp_parking_end(struct wp_parking *p, bool sink_rests)
 		wp_parking_give_up_round(p);
 	enum wp_parked_state state = wp_parking_view(p)->state;
 	bool is_awaited = p->under_way > 0 || wp_parking_view(p)->changed < p->submitted;
-	/* Of one that is fenced nothing more is done. */
+	/* A store that is fenced does nothing more. */
 	bool works = state == WP_PARKED_OPENING || state == WP_PARKED_READY;
 	return r->state == ROUND_SENDING || (works && is_awaited);
 }
@@ -547,7 +544,7 @@ enum wp_rc wp_parking_step_round(struct wp_parking *p, bool may_send)
 	struct round *r = &p->round;
 	enum wp_rc rc = WP_OK;
 
-	/* With what is to be changed still to come rows would be sent twice, or as they were before. */
+	/* Loaded before the last changes are made, rows would be sent twice, or as they were. */
 	if (r->state == ROUND_NONE && may_send && p->set.due_ms <= p->now_ms &&
 	    wp_parking_view(p)->changed >= p->submitted)
 		load_chosen(p);
@@ -562,8 +559,11 @@ enum wp_rc wp_parking_step_round(struct wp_parking *p, bool may_send)
 	}
 	if (r->state == ROUND_SENDING && is_round_over(r))
 		rc = submit_changes(p);
-	if (r->state == ROUND_CHANGING && wp_parking_view(p)->changed >= p->submitted)
-		end_all_chosen(p);
+	if (r->state == ROUND_CHANGING && wp_parking_view(p)->changed >= p->submitted) {
+		for (size_t i = 0; i < r->chosen_count; i++)
+			end_chosen(p, &r->chosen[i]);
+		end_round(p);
+	}
 	return rc;
 }
 

@@ -13,8 +13,8 @@
 
 enum {
 	/*
-	 * What librdkafka keeps for a message besides its bytes, and our own rings: 510, measured
-	 * with three headers and librdkafka 2.0.
+	 * A message takes so much besides its bytes, in librdkafka and in our own rings: 510 bytes
+	 * were measured with three headers and librdkafka 2.0.
 	 */
 	EVENT_OVERHEAD = 512,
 };
@@ -130,7 +130,7 @@ uint32_t wp_pipeline_question(const struct wp_pipeline *p)
 
 /* -- events --------------------------------------------------------------- */
 
-/* For every event: as few instructions as it takes. `to` has room for `room` bytes. */
+/* This runs for every event, in as few instructions as it takes. `to` has room for `room` bytes. */
 static void copy_cut_off(char *to, size_t room, struct wp_span name)
 {
 	size_t size = name.size < room ? name.size : room - 1;
@@ -150,7 +150,7 @@ static void name_event(struct wp_pipeline *p, const struct wp_event *event)
 		event->id.size < sizeof(p->last.id) ? event->id.size : sizeof(p->last.id) - 1;
 }
 
-/* Of no event, or of one that is not known yet. */
+/* Makes `last` the name of no event, or of one that is not known yet. */
 static void forget_name(struct wp_pipeline *p)
 {
 	p->last.table[0] = p->last.id[0] = p->last.topic[0] = '\0';
@@ -178,7 +178,7 @@ static void add_ticket(struct wp_pipeline *p, size_t size, struct wp_span topic)
 	wp_ledger_add(p->setup.ledger, size);
 }
 
-/* `rc` is what reading the event gave; so the answer is, if it is worse than that of the shape. */
+/* Returns what reading the event gave, if that is worse than the answer of the shape. */
 static enum wp_rc shape_event(struct wp_pipeline *p, const struct wp_decoded *decoded,
 			      struct wp_record *ret, struct wp_error *error)
 {
@@ -211,7 +211,7 @@ static enum wp_rc send_record(struct wp_pipeline *p, const struct wp_record *rec
 	return WP_OK;
 }
 
-/* As much of the event as the dead-letter topic takes. */
+/* Sends as much of the event as the dead-letter topic takes. */
 static enum wp_rc send_dead_letter(struct wp_pipeline *p, const struct wp_outbox *outbox,
 				   const struct wp_record *record, enum wp_letter most,
 				   const struct wp_error *reason, struct wp_error *error)
@@ -241,7 +241,7 @@ static enum wp_rc send_dead_letter(struct wp_pipeline *p, const struct wp_outbox
 	return WP_OK;
 }
 
-/* Refused before, when it was sent alone. */
+/* The event was refused before, when it was sent alone. */
 static enum wp_rc send_diverted(struct wp_pipeline *p, const struct wp_outbox *outbox,
 				const struct wp_record *record,
 				const struct wp_pending_dead_letter *pending,
@@ -303,7 +303,9 @@ static bool is_expired_letter(const struct wp_decoded *decoded, enum wp_drop dro
 	       decoded->outbox->options->expired == WP_EXPIRED_DEAD_LETTER;
 }
 
-/* Whatever else would keep it from being sent: nobody waits for it. */
+/*
+ * Whatever else would keep it from being sent does not matter: nobody waits for an expired event.
+ */
 static enum wp_rc make_expired(struct wp_pipeline *p, const struct wp_decoded *decoded,
 			       struct wp_record *ret, struct wp_error *reason)
 {
@@ -340,7 +342,7 @@ static enum wp_rc send_expired(struct wp_pipeline *p, const struct wp_decoded *d
 
 #define FOLLOWS "an earlier event of its aggregate is parked"
 
-/* What the identity of its aggregates depends on. */
+/* The identity of the outbox's aggregates depends on these. */
 static enum wp_rc write_settings(struct wp_buffer *into, const struct wp_outbox_options *o)
 {
 	bool falls_back = o->column_key_fallback[0] != '\0';
@@ -444,7 +446,7 @@ static struct wp_parking_event parking_event(const struct wp_decoded *decoded)
 	};
 }
 
-/* WP_DATA: it is of no parked aggregate, but cannot be delivered itself. */
+/* The event is of no parked aggregate, but cannot be delivered itself (WP_DATA). */
 static enum wp_rc park_first(struct wp_pipeline *p, const struct wp_decoded *decoded,
 			     struct wp_taken *taken, struct wp_error *error)
 {
@@ -489,7 +491,7 @@ static enum wp_rc take_parkable(struct wp_pipeline *p, const struct wp_decoded *
 	return rc == WP_DATA ? park_first(p, decoded, taken, error) : rc;
 }
 
-/* WP_OK: dropped, or its dead letter was sent. */
+/* Returns WP_OK when the event was dropped, or its dead letter was sent. */
 static enum wp_rc drop_event(struct wp_pipeline *p, const struct wp_decoded *decoded,
 			     enum wp_drop drop, struct wp_error *error)
 {
@@ -500,13 +502,6 @@ static enum wp_rc drop_event(struct wp_pipeline *p, const struct wp_decoded *dec
 	if (rc == WP_OK)
 		wp_drop_counts_add(&p->dropped, decoded->outbox->name, drop);
 	return rc;
-}
-
-static enum wp_rc send_or_park(struct wp_pipeline *p, const struct wp_decoded *decoded,
-			       struct wp_taken *taken, struct wp_error *error)
-{
-	return p->setup.parking != NULL ? take_parkable(p, decoded, taken, error)
-					: send_event(p, decoded, error);
 }
 
 static enum wp_rc relay_event(struct wp_pipeline *p, const struct wp_decoded *decoded,
@@ -520,8 +515,9 @@ static enum wp_rc relay_event(struct wp_pipeline *p, const struct wp_decoded *de
 	enum wp_rc verdict = judge_drop(p, decoded, &drop, error);
 	if (verdict != WP_OK)
 		judged.verdict = verdict;
-	enum wp_rc rc = drop != WP_DROP_NOT ? drop_event(p, &judged, drop, error)
-					    : send_or_park(p, &judged, taken, error);
+	enum wp_rc rc = drop != WP_DROP_NOT	   ? drop_event(p, &judged, drop, error)
+			: p->setup.parking != NULL ? take_parkable(p, &judged, taken, error)
+						   : send_event(p, &judged, error);
 	bool is_dropped = drop != WP_DROP_NOT && !is_expired_letter(decoded, drop);
 	bool is_sent = rc == WP_OK && !is_dropped && !taken->parked && !taken->parked_before;
 	taken->event = is_sent;
@@ -735,7 +731,7 @@ static enum wp_rc send_beside(struct wp_pipeline *p, wp_ticket ticket,
 	return rc;
 }
 
-/* One that is sent for another reason than its attempts is whole. */
+/* A letter that is sent for another reason than its attempts is whole. */
 static int letter_of_row(const struct wp_parking_row *row, int least)
 {
 	if (row->letter < 0)
@@ -765,7 +761,7 @@ static enum wp_rc send_parked_letter(struct wp_pipeline *p, const struct wp_park
 	return rc;
 }
 
-/* It expired while it was parked, or its type is not wanted any more. */
+/* The event expired while it was parked, or its type is not wanted any more. */
 static enum wp_rc drop_parked(struct wp_pipeline *p, const struct wp_parking_row *row,
 			      const struct wp_decoded *decoded, enum wp_drop drop,
 			      bool *ret_dropped, struct wp_error *error)

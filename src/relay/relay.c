@@ -146,7 +146,7 @@ static void give_feedback(struct wp_relay *r, struct wp_now now)
 	}
 }
 
-/* Before anything else, for the sink's threads woke with us. */
+/* This comes before anything else, for the sink's threads woke with us. */
 static void watch_the_clock(struct wp_relay *r, struct wp_now now)
 {
 	struct wp_error error;
@@ -226,7 +226,7 @@ static void keep_time(struct wp_relay *r, struct wp_now now)
 		time_up(r, now);
 }
 
-/* Stopped for a human: the process stays up, if it is to, until it is told to leave. */
+/* After a stop for a human the process stays up, if it is to, until it is told to leave. */
 static void hold(struct wp_relay *r, struct wp_now now)
 {
 	switch (wp_stop_step(&r->stop, r->machine.state, r->setup.options->on_halt, now.ms)) {
@@ -342,8 +342,8 @@ static struct wp_relay_oldest oldest(const struct wp_relay *r)
 }
 
 /*
- * As far as it is known: nothing before the first answer beside a stream, nor without one; but
- * that it is lost, for good.
+ * Nothing is known of the slot before the first answer beside a stream, nor without a stream; but
+ * that it is lost is known for good.
  */
 static struct wp_relay_slot slot(const struct wp_relay *r)
 {

@@ -1,3 +1,4 @@
+/* Carries out the actions of the machine's table, and has what any file of the relay may do. */
 #include <stdio.h>
 
 #include "relay_internal.h"
@@ -76,7 +77,7 @@ enum {
 	ANSWER_MS = 60 * 1000,
 };
 
-/* Once: it does not stop anything, and is the same with each stream. */
+/* This is noted once: it does not stop anything, and is the same with each stream. */
 static void note_unlabelled(struct wp_relay *r, size_t count)
 {
 	const struct wp_outboxes *outboxes = r->reload.now.outboxes;
@@ -186,7 +187,7 @@ static int64_t time_given(const struct wp_relay *r, struct wp_now now)
 	}
 }
 
-/* A stream that was lost, or refused, has had no last word yet: where the slot may stand by us. */
+/* A stream that was lost or refused has had no last word yet: where the slot may stand by us. */
 static enum wp_machine_event act_part(struct wp_relay *r, struct wp_now now)
 {
 	r->pending.frame = (struct wp_span){ 0 };
@@ -195,7 +196,7 @@ static enum wp_machine_event act_part(struct wp_relay *r, struct wp_now now)
 	return wp_relay_source(r)->state == WP_SOURCE_CLOSED ? WP_COPY_ENDED : WP_NO_EVENT;
 }
 
-/* One of the list; the answer is what it brings about at once. */
+/* Carries out one action; returns the event that it brings about at once. */
 static enum wp_machine_event act(struct wp_relay *r, enum wp_action action, enum wp_state from,
 				 struct wp_now now)
 {
@@ -260,13 +261,13 @@ static enum wp_machine_event act(struct wp_relay *r, enum wp_action action, enum
 	return WP_NO_EVENT;
 }
 
-/* The table's list as it fits what source and sink are like. */
+/* Fits the table's list to what source and sink are like. */
 static unsigned fitted(const struct wp_relay *r, unsigned actions)
 {
 	/* Without a stream there is no copy to end. */
 	if ((actions & WP_ACT_FINISH) && !wp_relay_is_streaming(r))
 		actions = (actions & ~(unsigned)(WP_ACT_FINISH | WP_ACT_GIVE_TIME)) | WP_ACT_PART;
-	/* Leaving, nothing more is begun to be sent. */
+	/* When the relay leaves, it begins to send nothing more. */
 	if ((actions & (WP_ACT_FINISH | WP_ACT_PART)) && wp_relay_sink(r)->queued > 0)
 		actions |= WP_ACT_PURGE;
 	return actions;
@@ -345,7 +346,7 @@ void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event,
 			  now.ms))
 		return;
 	wp_relay_note(r, WP_NOTE_ERROR, event)->error = *error;
-	/* For who looks at the slot when the log is not at hand: the last word to the slot checkpoint has it. */
+	/* Whoever has no log at hand finds the reason in the last word to the slot checkpoint. */
 	(void)wp_error_set(&said, WP_OK, "%s: %s", event, error->text);
 	r->setup.source->ops->trouble(r->setup.source, said.text, 0);
 	wp_relay_handle(r, WP_STOP, now);
@@ -361,7 +362,7 @@ const char *wp_relay_event_kind(const struct wp_event_name *e)
 	return e->is_message ? "the " : "table ";
 }
 
-/* What is not its fault would befall a dead letter as well. */
+/* What is not the event's fault would befall a dead letter as well. */
 void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct wp_error *reason,
 			     bool is_its_fault, struct wp_now now)
 {
@@ -400,7 +401,7 @@ const struct wp_subject *wp_relay_awaited_subject(const struct wp_relay *r)
 	return waits && s->failures > 0 ? s : NULL;
 }
 
-/* For a topic, or for anybody to ask about one. */
+/* Does the sink wait for a topic, or for anybody to ask about one? */
 static bool sink_waits(const struct wp_sink_view *v)
 {
 	return v->state == WP_SINK_WAITING ||

@@ -1,10 +1,11 @@
+/* Finds out, before a stream begins, whether the database is behind what was delivered from it. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "relay_internal.h"
 #include "walpost/outbox/shape.h"
 
-/* One for all outboxes: whose events they are. */
+/* All outboxes have one source, which says whose events they are. */
 static const char *source_of(const struct wp_relay *r)
 {
 	return r->reload.now.outboxes->items[0].headers_source;
@@ -105,11 +106,11 @@ bool wp_relay_may_stream(struct wp_relay *r, struct wp_now now)
 	const struct wp_position *delivered = &r->behind.delivered;
 
 	if (delivered->commit_lsn != 0 && wp_behind_is(delivered, f)) {
-		/* Not confirmed, perhaps, and even queued only: what counts is that it may be there. */
+		/* It may be unconfirmed, even queued only: what counts is that it may be there. */
 		halt(r, delivered, "was sent to Kafka by this process, or queued to be", "", now);
 		return false;
 	}
-	/* Not by the routing: topics of that form may be those of other databases. */
+	/* The routing does not tell them: topics of that form may be those of other databases. */
 	wp_topic_list_merge(&r->behind.topics, f->slot_checkpoint_topics);
 	const char *reason = wp_behind_check_reason(&known, f);
 	if (reason == NULL)

@@ -1,9 +1,10 @@
+/* Removes old rows of outboxes while the relay streams, once all events before are in Kafka. */
 #include "walpost/relay/faults.h"
 #include "walpost/wal/cleanup.h"
 
 #include "relay_internal.h"
 
-/* How far all events are in Kafka, by this relay's own ledger in this stream. */
+/* All events up to here are in Kafka, by this relay's own ledger in this stream. */
 static wp_lsn removable(const struct wp_relay *r)
 {
 	return wp_fault(WP_FAULT_CLEANUP_RECEIVED) ? wp_ledger_received_lsn(&r->ledger)

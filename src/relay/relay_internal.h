@@ -1,5 +1,5 @@
 /*
- * What the files of the relay share: its modules side by side, each with its own state, and the
+ * The files of the relay share this: its modules side by side, each with its own state, and the
  * few things that any of the files may do. Calls go one way:
  *
  *   relay.c -> relay_source.c, relay_sink.c, relay_parking.c, relay_cleanup.c, relay_slot.c
@@ -33,7 +33,7 @@
 #include "walpost/relay/feedback.h"
 #include "slot_checkpoint_schedule.h"
 
-/* relay_source.c: what the source gave last, as long as the pipeline does not take it. */
+/* relay_source.c keeps here what the source gave last, as long as the pipeline does not take it. */
 struct wp_pending {
 	struct wp_span frame; /* null: none */
 	int64_t refused_ms;   /* the next event, first, through all streams; INT64_MAX: it is not */
@@ -41,7 +41,7 @@ struct wp_pending {
 		schema; /* for the id of its schema; the topic is a subject of a registry */
 };
 
-/* relay_parking.c: walpost.parked cannot be read or written. */
+/* relay_parking.c notes here that walpost.parked cannot be read or written. */
 struct wp_parking_trouble {
 	bool on;
 	bool noted;
@@ -105,16 +105,16 @@ struct wp_note *wp_relay_note(struct wp_relay *r, enum wp_note_level level, cons
 const struct wp_source_view *wp_relay_source(const struct wp_relay *r);
 const struct wp_sink_view *wp_relay_sink(const struct wp_relay *r);
 bool wp_relay_is_streaming(const struct wp_relay *r);
-/* STREAMING or PAUSED. */
+/* Is it STREAMING or PAUSED? */
 bool wp_relay_reads(const struct wp_relay *r);
 /*
- * What may be told to the server as flushed: the confirmed LSN, but nothing more once events would be
- * lost, or before the slot checkpoint row names us.
+ * Returns what may be told to the server as flushed: the confirmed LSN, but nothing more once events would be lost, or
+ * before the slot checkpoint row names us.
  */
 wp_lsn wp_relay_flush(const struct wp_relay *r);
-/* How far we are, to the server. WP_IO shows in the source's view at the next turn. */
+/* Tells the server how far we are. WP_IO shows in the source's view at the next turn. */
 void wp_relay_send_status(struct wp_relay *r, struct wp_now now);
-/* The topics that took events, so far as is known: for the slot checkpoint row. */
+/* Returns the topics that took events, so far as is known, for the slot checkpoint row. */
 const char *wp_relay_topics(struct wp_relay *r);
 /* Moves by the machine's table and carries the actions out. Not to be called by an action. */
 void wp_relay_handle(struct wp_relay *r, enum wp_machine_event event, struct wp_now now);
@@ -125,19 +125,19 @@ int wp_relay_exit_code_of(enum wp_reaction reaction);
 /* An event, the one offered last, can not be delivered; `reason` with what to change. */
 void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct wp_error *reason,
 			     bool is_its_fault, struct wp_now now);
-/* "table " before a table's name, "the " before the messages of a prefix. */
+/* Returns "table " before a table's name, "the " before the messages of a prefix. */
 const char *wp_relay_event_kind(const struct wp_event_name *e);
-/* What the sink has and did not send yet: only a stream from what is confirmed brings it again. */
+/* Takes back what the sink did not send yet: only a stream from what is confirmed brings it again. */
 void wp_relay_take_back(struct wp_relay *r);
 /* The sink begins anew, and the stream from what is confirmed. */
 void wp_relay_rewind(struct wp_relay *r, struct wp_now now);
-/* The subject whose schema id the next event waits for, after a question that failed; NULL: none. */
+/* Returns the subject whose schema id the next event waits for, after a question that failed; NULL: none. */
 const struct wp_subject *wp_relay_awaited_subject(const struct wp_relay *r);
-/* Asked to stop, and this is a place for it. */
+/* Was the relay asked to stop, and is this a place for it? */
 bool wp_relay_stops_here(const struct wp_relay *r, struct wp_now now);
-/* How long the next event has not been taken; 0: it is, or there is none. */
+/* Returns how long the next event has not been taken; 0: it is, or there is none. */
 int64_t wp_relay_refused_for(const struct wp_relay *r, int64_t now_ms);
-/* Isolating, and what was suspect is confirmed: what is in flight need only come to rest. */
+/* Is it isolating, and what was suspect confirmed? Then what is in flight need only come to rest. */
 bool wp_relay_is_past_trouble(const struct wp_relay *r);
 
 /* -- relay_behind.c, relay_reload.c --------------------------------------------- */
@@ -155,26 +155,26 @@ bool wp_relay_takes_back(struct wp_relay *r, const struct wp_error *error, struc
 
 /* -- relay_sink.c --------------------------------------------------------------- */
 
-/* True when there may be more. */
+/* Returns true when there may be more. */
 bool wp_relay_collect(struct wp_relay *r, struct wp_now now);
-/* More in flight, when events go to more partitions than before. */
+/* Allows more in flight when events go to more partitions than before. */
 void wp_relay_widen(struct wp_relay *r);
 void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now);
 int64_t wp_relay_sink_due(const struct wp_relay *r);
-/* Past the place of trouble and nothing in flight: batches again. */
+/* Once the place of trouble is passed and nothing is in flight, events go in batches again. */
 void wp_relay_end_isolation(struct wp_relay *r, struct wp_now now);
 
 /* -- relay_parking.c ------------------------------------------------------------- */
 
-/* What is parked: collects, loads, sends again. */
+/* Collects, loads and sends again what is parked. */
 void wp_relay_park(struct wp_relay *r, struct wp_now now);
-/* With `parking`. No frame is to be taken: it is not known what is parked, or something is to go alone. */
+/* Needs `parking`. No frame is to be taken when it is not known what is parked, or something is to go alone. */
 bool wp_relay_parking_holds_up(const struct wp_relay *r);
-/* Why walpost.parked cannot be read or written; NULL: it can. */
+/* Returns why walpost.parked cannot be read or written; NULL: it can. */
 const char *wp_relay_parking_trouble(const struct wp_relay *r);
 int64_t wp_relay_parking_due(const struct wp_relay *r);
 void wp_relay_parking_figures(const struct wp_relay *r, struct wp_parking_figures *ret);
-/* Of a parked event that was sent again: nothing is left to be done, unless it was refused. */
+/* True for a parked event that was sent again: nothing is left to be done, unless it was refused. */
 bool wp_relay_parked_report(struct wp_relay *r, const struct wp_report *report);
 
 /* -- relay_cleanup.c ------------------------------------------------------------- */
@@ -186,17 +186,17 @@ void wp_relay_clean(struct wp_relay *r);
 
 void wp_relay_watch_slot(struct wp_relay *r, struct wp_now now);
 int64_t wp_relay_slot_due(const struct wp_relay *r);
-/* At the mark of a drain: is it wanted still? Then the relay stops. */
+/* At the mark of a drain the relay stops, if that is wanted still. */
 void wp_relay_drain(struct wp_relay *r, struct wp_now now);
 
 /* -- relay_source.c ------------------------------------------------------------- */
 
-/* Who we are, and how far we came. */
+/* Returns who we are, and how far we came. */
 struct wp_slot_progress wp_relay_slot_progress(const struct wp_relay *r);
 void wp_relay_watch_source(struct wp_relay *r, struct wp_now now);
-/* True when the budget was spent; `written_before`: by the pipeline, as this step began. */
+/* Returns true when the budget was spent; `written_before`: by the pipeline, as this step began. */
 bool wp_relay_take_frames(struct wp_relay *r, uint64_t written_before, struct wp_now now);
-/* Paused: has what was missing come? */
+/* The relay is paused: has what was missing come? */
 void wp_relay_try_again(struct wp_relay *r, struct wp_now now);
 /*
  * After a huge row, once it is quiet and all is confirmed: the stream goes on over a new

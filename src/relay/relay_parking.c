@@ -1,3 +1,7 @@
+/*
+ * Parks events and sends them again: collects what the store has written, loads what is parked, and
+ * tells of trouble with walpost.parked.
+ */
 #include <inttypes.h>
 
 #include "parking.h"
@@ -30,14 +34,6 @@ static bool load_one(struct wp_relay *r, const struct wp_parked_aggregate *a, st
 	return false;
 }
 
-static void load_aggregates(struct wp_relay *r, struct wp_now now)
-{
-	const struct wp_parked_aggregate *a = wp_parking_next_loaded(r->parking);
-
-	while (a != NULL && load_one(r, a, now))
-		a = wp_parking_next_loaded(r->parking);
-}
-
 /* -- the store -------------------------------------------------------------------- */
 
 static void collect_put(struct wp_relay *r, struct wp_now now)
@@ -57,28 +53,23 @@ static void collect_put(struct wp_relay *r, struct wp_now now)
 	(void)now;
 }
 
-/* Its end may tell what the next stream must know: that walpost.reissue cannot be read from here. */
-static void end_stream(struct wp_relay *r)
-{
-	struct wp_source *source = r->setup.source;
-
-	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "parking_fenced")->error, WP_OK,
-			   "%.1500s; the stream begins again", parked_view(r)->error.text);
-	source->ops->reading(source, WP_READING_LAST_WORD);
-}
-
 /* Whoever raised the generation had the slot then: this stream is over, or will be, unheard perhaps. */
 static void watch_state(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_parked_view *v = parked_view(r);
+	struct wp_source *source = r->setup.source;
 
-	if (v->state == WP_PARKED_FENCED && wp_relay_reads(r) && wp_relay_is_streaming(r))
-		end_stream(r);
+	if (v->state == WP_PARKED_FENCED && wp_relay_reads(r) && wp_relay_is_streaming(r)) {
+		(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "parking_fenced")->error, WP_OK,
+				   "%.1500s; the stream begins again", v->error.text);
+		/* The stream's end may tell the next one that walpost.reissue cannot be read here. */
+		source->ops->reading(source, WP_READING_LAST_WORD);
+	}
 	if (v->state == WP_PARKED_REFUSED)
 		wp_relay_halt(r, WP_EXIT_HUMAN, "parking_refused", &v->error, now);
 }
 
-/* At first only after a while: a connection that is lost is made again. */
+/* Trouble is told of only after a while, for a connection that is lost is made again. */
 static void watch_trouble(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_parked_view *v = parked_view(r);
@@ -203,7 +194,9 @@ void wp_relay_park(struct wp_relay *r, struct wp_now now)
 	watch_trouble(r, now);
 	if (!wp_relay_reads(r) || !wp_relay_is_streaming(r))
 		return;
-	load_aggregates(r, now);
+	const struct wp_parked_aggregate *a = wp_parking_next_loaded(r->parking);
+	while (a != NULL && load_one(r, a, now))
+		a = wp_parking_next_loaded(r->parking);
 	if (step_parking(r) != WP_OK)
 		return; /* with memory it goes on */
 	send_parked_rows(r, now);

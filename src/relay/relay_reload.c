@@ -1,6 +1,7 @@
+/* Puts a new task into effect, and takes it back when it is refused. */
 #include "relay_internal.h"
 
-/* Stopping, or stopped and held: nothing is made by a new task any more. */
+/* Once the relay stops, or is stopped and held, nothing is made by a new task any more. */
 static bool is_too_late(const struct wp_relay *r)
 {
 	return r->stop.asked || r->machine.state >= WP_DRAINING;
@@ -74,7 +75,7 @@ static void take_effect(struct wp_relay *r, struct wp_now now)
 }
 
 /*
- * For a standby that takes the slot in between nothing must be left that it would send again: what
+ * Nothing must be left that a standby, which takes the slot in between, would send again: what
  * waits for a topic is taken back, and made anew.
  */
 static bool leaves_nothing(const struct wp_relay *r)

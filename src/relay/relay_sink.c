@@ -1,3 +1,7 @@
+/*
+ * Handles what comes from the sink: reports of events, confirmed or refused, awaited topics and
+ * schemas, outages and stalls.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +19,7 @@ enum {
 
 /* -- a refused event ------------------------------------------------------- */
 
-/* The column that its timestamp is of; "": that is always the time of its commit. */
+/* Returns the column of the event's timestamp; "": that is always the time of its commit. */
 static const char *timestamp_column(struct wp_relay *r)
 {
 	const struct wp_outboxes *outboxes = r->reload.now.outboxes;
@@ -49,15 +53,7 @@ static void say_refused(struct wp_relay *r, const struct wp_report *report, stru
 			   report->cure != NULL ? report->cure : "", source);
 }
 
-static void halt_for_poison(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
-{
-	struct wp_error reason;
-
-	say_refused(r, report, &reason);
-	wp_relay_halt_for_event(r, "event_undeliverable", &reason, true, now);
-}
-
-/* It is read again, and goes to the dead-letter topic then, or is parked. */
+/* The event is read again, and then goes to the dead-letter topic, or is parked. */
 static void divert(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
 	char reason[WP_DEAD_LETTER_REASON_SIZE];
@@ -92,7 +88,7 @@ static void note_event_refused(struct wp_relay *r, const struct wp_report *repor
 				   : "streaming again from the confirmed LSN");
 }
 
-/* Up to the end of the transaction that the last event sent belongs to. */
+/* Isolates up to the end of the transaction that the last event sent belongs to. */
 static void isolate(struct wp_relay *r)
 {
 	wp_isolation_begin(&r->isolation, wp_pipeline_last_position(r->pipeline),
@@ -100,8 +96,8 @@ static void isolate(struct wp_relay *r)
 }
 
 /*
- * Refused again and again at the same place, for a reason that is not the event's: a human
- * must look. The last try but one goes on one by one, so that the last one names the event.
+ * When Kafka refuses again and again at the same place, for a reason that is not the event's, a
+ * human must look. The last try but one goes on one by one, so that the last one names the event.
  */
 static bool refuses_always(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
@@ -165,10 +161,13 @@ static void refused(struct wp_relay *r, const struct wp_report *report, struct w
 	bool too_late = wp_fault(WP_FAULT_HASTY_REWIND) && r->machine.state == WP_REWINDING;
 	if (report->event_level && wp_isolation_went_alone(&r->isolation, report->ticket) &&
 	    !too_late) {
-		if (r->setup.options->poison != WP_POISON_STOP)
+		if (r->setup.options->poison != WP_POISON_STOP) {
 			divert(r, report, now);
-		else
-			halt_for_poison(r, report, now);
+			return;
+		}
+		struct wp_error reason;
+		say_refused(r, report, &reason);
+		wp_relay_halt_for_event(r, "event_undeliverable", &reason, true, now);
 		return;
 	}
 	if (report->reaction == WP_REACT_ISOLATE && !r->isolation.one_in_flight)
@@ -177,7 +176,7 @@ static void refused(struct wp_relay *r, const struct wp_report *report, struct w
 	    r->stop.sink_lost)
 		return;
 	note_event_refused(r, report);
-	if (report->reaction != WP_REACT_ISOLATE) /* else it is found out, and goes its way */
+	if (report->reaction != WP_REACT_ISOLATE) /* otherwise it is found out, and goes its way */
 		wp_delivery_rewound(&r->delivery);
 	if (!refuses_always(r, report, now))
 		wp_relay_rewind(r, now);
@@ -213,15 +212,15 @@ static void settle_report(struct wp_relay *r, const struct wp_report *report, st
 		else if (!wp_fault(WP_FAULT_RESUME_AFTER_PURGE))
 			/*
 			 * The stream that it came by has ended, and the next one begins at what is
-			 * confirmed. Late, when that one streams already, the ticket is forgotten:
-			 * this costs repetitions at the next reconnect, and no event.
+			 * confirmed. If the report is late and that one streams already, the ticket
+			 * is forgotten: this costs repetitions at the next reconnect, and no event.
 			 */
 			wp_ledger_lose(&r->ledger);
 		break;
 	}
 }
 
-/* True when there may be more. */
+/* Returns true when there may be more. */
 bool wp_relay_collect(struct wp_relay *r, struct wp_now now)
 {
 	struct wp_report reports[REPORTS_PER_CALL];
@@ -238,7 +237,7 @@ bool wp_relay_collect(struct wp_relay *r, struct wp_now now)
 	return count == REPORTS_PER_CALL;
 }
 
-/* Never narrower again: what is in flight would not fit. Without memory for more: as it is. */
+/* Bounds never narrow again, for what is in flight would not fit. Without memory they stay. */
 void wp_relay_widen(struct wp_relay *r)
 {
 	size_t partitions = wp_relay_sink(r)->partitions;
@@ -258,7 +257,7 @@ void wp_relay_widen(struct wp_relay *r)
 
 /* -- a topic, or a right, that is waited for -------------------------------- */
 
-/* Of the Kafka user, on the cluster. */
+/* The Kafka user lacks a right on the cluster. */
 static void halt_for_permission(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
 	struct wp_error error;
@@ -297,7 +296,7 @@ static void halt_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 
 static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
-	/* It has taken the event: no other is to be read that would be held up, too. */
+	/* The sink has taken the event: no other is to be read that would be held up, too. */
 	if (v->state == WP_SINK_WAITING && r->machine.state == WP_STREAMING && v->queued > 0)
 		wp_relay_handle(r, WP_NO_ROOM, now);
 	unsigned answer = wp_topic_wait_step(&r->topic, r->machine.state, v,
@@ -321,7 +320,7 @@ static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 
 /* -- the id of a schema that is waited for ---------------------------------- */
 
-/* As it would be seen if it were a topic: what one says is waited for, and how long, is alike. */
+/* Shows the subject as if it were a topic: what is said of a wait, and how long, is alike. */
 static const struct wp_sink_view *schema_view(const struct wp_relay *r, struct wp_sink_view *ret)
 {
 	const struct wp_subject *s = wp_relay_awaited_subject(r);
@@ -398,7 +397,7 @@ static void say_what_waits(const struct wp_relay *r, struct wp_now now, struct w
 				   wp_lsn_text(wp_ledger_received_lsn(&r->ledger), read));
 }
 
-/* Each minute, for Postgres keeps its log meanwhile. */
+/* The outage is told of each minute, for Postgres keeps its log meanwhile. */
 static void repeat_outage(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
 	struct wp_error waits;
@@ -452,7 +451,7 @@ static void step_sink_watch(struct wp_relay *r, const struct wp_sink_view *v, st
 
 /* -- a sink that broke or failed ----------------------------------------------- */
 
-/* It will confirm nothing more: no draining. Who asked for a stop gets it, with what is confirmed. */
+/* The sink confirms nothing more: a stop comes at once, with what is confirmed, and no draining. */
 static void leave_failed(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
 	if (r->machine.state == WP_FINISHING || r->stop.sink_lost)
@@ -466,8 +465,8 @@ static void leave_failed(struct wp_relay *r, const struct wp_sink_view *v, struc
 }
 
 /*
- * It tells that it is broken a moment before it tells by which event. Purged, that one
- * would not be named.
+ * The sink tells that it is broken a moment before it tells by which event. Purged, that one would
+ * not be named.
  */
 static void leave_broken(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
@@ -526,7 +525,7 @@ int64_t wp_relay_sink_due(const struct wp_relay *r)
 	return v->state == WP_SINK_BROKEN ? wp_sooner(due, broken_due(r)) : due;
 }
 
-/* Past the place of trouble and nothing in flight: batches again. */
+/* Once the place of trouble is passed and nothing is in flight, events go in batches again. */
 void wp_relay_end_isolation(struct wp_relay *r, struct wp_now now)
 {
 	/* A stop needs the stream for the last status. */

@@ -1,3 +1,7 @@
+/*
+ * Handles what is seen beside the stream: judges the slot, writes the slot checkpoint row, and
+ * tells whether deliveries are stalled.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -15,7 +19,7 @@ static void halt_for_loss(struct wp_relay *r, const struct wp_slot_state *slot, 
 	struct wp_error error;
 
 	r->stop.slot_lost = slot->keeping == WP_KEEPING_LOST;
-	/* What it kept is told by the finding: from what was confirmed on. */
+	/* The finding tells what the slot kept: from what was confirmed on. */
 	if (r->stop.slot_lost)
 		(void)wp_error_set(&error, WP_CONFIG, "%s", slot->loss.text);
 	else
@@ -100,7 +104,7 @@ static void judge(struct wp_relay *r, const struct wp_slot_state *slot, struct w
 
 /* -- what is written down ------------------------------------------------------------- */
 
-/* Before the first status: where the slot stood. */
+/* Before the first status, it is written where the slot stood. */
 static void write_down(struct wp_relay *r)
 {
 	wp_lsn slot = wp_relay_source(r)->facts.slot_confirmed;
@@ -128,7 +132,7 @@ static void judge_claim(struct wp_relay *r, struct wp_now now)
 		wp_relay_note(r, WP_NOTE_ERROR, "slot_moved")->error = error;
 }
 
-/* Also while it stops: the slot is not to be moved before the row names us. */
+/* This goes on while the relay stops: the slot is not to be moved before the row names us. */
 static void claim(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_source_view *v = wp_relay_source(r);
@@ -147,18 +151,13 @@ static bool waits_to_read(const struct wp_relay *r)
 	return wp_relay_parking_trouble(r) != NULL && !wp_parking_is_ready(r->parking);
 }
 
-/* What was read and is not confirmed; not a transaction of which nothing was sent to us. */
+/* What waits was read and is not confirmed; what was not sent to us at all does not wait. */
 static bool something_waits_here(const struct wp_relay *r)
 {
 	return r->ledger.in_flight > 0 || r->pending.refused_ms != INT64_MAX || waits_to_read(r);
 }
 
-static bool something_waits(const struct wp_relay *r)
-{
-	return r->slot_watch.withheld || something_waits_here(r);
-}
-
-/* NULL: nothing waits. */
+/* Returns NULL when nothing waits. */
 static const char *cause_of_wait(const struct wp_relay *r)
 {
 	const struct wp_sink_view *v = wp_relay_sink(r);
@@ -294,7 +293,8 @@ int64_t wp_relay_slot_due(const struct wp_relay *r)
 	if (!is_watched(r))
 		return wp_relay_is_streaming(r) ? claim : INT64_MAX;
 	due = wp_sooner(due, claim);
-	due = wp_sooner(due, wp_delivery_due(&r->delivery, something_waits(r)));
+	bool waits = r->slot_watch.withheld || something_waits_here(r);
+	due = wp_sooner(due, wp_delivery_due(&r->delivery, waits));
 	due = wp_sooner(due, wp_row_warnings_due(&r->warnings, wp_pipeline_counts(r->pipeline)));
 	return wp_sooner(due, r->slot_checkpoint.due_ms);
 }

@@ -1,3 +1,7 @@
+/*
+ * Handles what comes from the source: connections and their failures, the slot as it was found, and
+ * each frame of the stream.
+ */
 #include <string.h>
 
 #include "relay_internal.h"
@@ -5,7 +9,7 @@
 #include "walpost/relay/faults.h"
 
 enum {
-	/* So that a step is short, and the server hears of us between two: some 20 ms at most. */
+	/* A step is kept short by these, some 20 ms at most: the server hears of us between two. */
 	FRAMES_PER_STEP = 2000,
 	WRITTEN_PER_STEP = 2 * 1024 * 1024,
 	SAME_TROUBLE_MAX = 3,
@@ -32,7 +36,7 @@ static void resume_or_take_slot(struct wp_relay *r, const struct wp_slot_progres
 	struct wp_error error;
 
 	if (wp_slot_identity_tells_distance(&r->identity, p, f, &error)) {
-		/* Usual after a relay that was killed. */
+		/* This is usual after a relay that was killed. */
 		bool is_usual = f->slot_checkpoint_owner[0] != '\0' &&
 				f->slot_checkpoint_writable && !f->slot_checkpoint_unsure &&
 				r->identity.foreign.client[0] == '\0';
@@ -79,7 +83,7 @@ static void connected(struct wp_relay *r, struct wp_now now)
 		wp_relay_halt(r, WP_EXIT_HUMAN, "epoch_lowered", &error, now);
 	else if (f->slot_active)
 		wp_relay_handle(r, WP_SLOT_ACTIVE, now);
-	/* First: a server that is behind is no matter of its slot. */
+	/* This comes first: a server that is behind is no matter of its slot. */
 	else if (!wp_relay_may_stream(r, now))
 		return;
 	else if (wp_slot_identity_finds_gap(&r->identity, &p, f, &error))
@@ -88,18 +92,10 @@ static void connected(struct wp_relay *r, struct wp_now now)
 		resume_or_take_slot(r, &p, f, now);
 }
 
-/* An error that the server will give again at the same place is no matter of patience. */
-static bool is_hopeless(struct wp_relay *r, const struct wp_source_failure *f)
-{
-	return f->reaction == WP_REACT_TRY_THRICE &&
-	       wp_retry_is_useless(&r->stream_trouble, f->sqlstate,
-				   wp_ledger_received_lsn(&r->ledger), SAME_TROUBLE_MAX);
-}
-
 /*
- * What is on its way can no more be confirmed to the server: not to be waited for, nor is the end
- * of a copy that has failed. A stop from elsewhere has parted from the source already, and what it
- * writes then is to be written.
+ * What is on its way can no more be confirmed to the server, so it is not waited for, nor is the
+ * end of a copy that has failed. A stop from elsewhere has parted from the source already, and what
+ * it writes then is to be written.
  */
 static void leave_stream(struct wp_relay *r, bool was_finishing, struct wp_now now)
 {
@@ -107,15 +103,9 @@ static void leave_stream(struct wp_relay *r, bool was_finishing, struct wp_now n
 		wp_relay_handle(r, WP_LOST, now);
 }
 
-/* Else it was a try to connect, of which a server that is away sees many. */
-static bool had_begun(const struct wp_relay *r)
-{
-	return r->machine.state == WP_STARTING || wp_relay_reads(r);
-}
-
 /*
- * What is wrong with the configuration at the start does not pass. Who was let in before waits:
- * a password is being rotated, say, and the server has another than the file.
+ * What is wrong with the configuration at the start does not pass. A relay that was let in before
+ * waits: a password is being rotated, say, and the server has another than the file.
  */
 static bool is_for_a_human(const struct wp_relay *r, const struct wp_source_failure *f)
 {
@@ -144,12 +134,17 @@ static void handle_source_failure(struct wp_relay *r, const struct wp_source_fai
 		leave_stream(r, was_finishing, now);
 		return;
 	}
-	if (is_hopeless(r, f)) {
+	/* An error that the server will give again at the same place is no matter of patience. */
+	if (f->reaction == WP_REACT_TRY_THRICE &&
+	    wp_retry_is_useless(&r->stream_trouble, f->sqlstate, wp_ledger_received_lsn(&r->ledger),
+				SAME_TROUBLE_MAX)) {
 		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_stuck", &f->error, now);
 		leave_stream(r, was_finishing, now);
 		return;
 	}
-	r->retry.reconnects += had_begun(r);
+	/* Otherwise this was a try to connect, of which a server that is away sees many. */
+	if (r->machine.state == WP_STARTING || wp_relay_reads(r))
+		r->retry.reconnects++;
 	wp_relay_handle(r, f->reaction == WP_REACT_LET_GO ? WP_LET_GO : WP_LOST, now);
 	if (r->machine.state == WP_BACKING_OFF) {
 		struct wp_note *n = wp_relay_note(r, f->reissue_missing ? WP_NOTE_INFO : level,
@@ -195,7 +190,7 @@ static void note_heard(struct wp_relay *r, const struct wp_taken *taken, struct 
 {
 	r->server = wp_lsn_max(r->server, taken->wal_end);
 	r->heard_ms = now.ms;
-	/* One that breaks before its first commit each time is not to be hurried. */
+	/* A stream that breaks before its first commit each time is not to be hurried. */
 	if ((!taken->keepalive && !wp_pipeline_in_transaction(r->pipeline)) ||
 	    now.ms - r->probe.begun_ms >= LASTING_MS)
 		wp_backoff_reset(&r->retry.connect);
@@ -220,7 +215,7 @@ static void broke_protocol(struct wp_relay *r, const struct wp_error *error, str
 }
 
 /*
- * A type that was made after the catalog was asked, or that it told nothing of: asked anew, it
+ * The type was made after the catalog was asked, or the catalog told nothing of it: asked anew, it
  * may.
  */
 static bool asks_anew(struct wp_relay *r, const struct wp_error *error, struct wp_now now)
@@ -234,8 +229,7 @@ static bool asks_anew(struct wp_relay *r, const struct wp_error *error, struct w
 }
 
 /*
- * A table that is, or was as its rows were written, otherwise than the catalog said when the
- * stream began.
+ * The table is, or was as its rows were written, other than the catalog said when the stream began.
  */
 static bool goes_on_in_text(struct wp_relay *r, const struct wp_error *error, struct wp_now now)
 {
@@ -253,7 +247,7 @@ static void ask_source_partitions(struct wp_relay *r, enum wp_partition_step ste
 		r->setup.source->ops->ask_partitions(r->setup.source);
 }
 
-/* What an answer of the pipeline means for the state; the frame stays pending unless taken. */
+/* Turns an answer of the pipeline into a move of the state; the frame stays pending. */
 static void handle_not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_error *error,
 			     struct wp_now now)
 {
@@ -271,7 +265,7 @@ static void handle_not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_
 		wp_relay_handle(r, WP_NO_ROOM, now);
 		break;
 	case WP_DATA:
-		/* Its cure gives up what is not confirmed: let all before it be. */
+		/* Its cure gives up what is not confirmed: let all before it be confirmed. */
 		if (r->ledger.in_flight > 0)
 			wp_relay_handle(r, WP_NO_ROOM, now);
 		else
@@ -295,8 +289,8 @@ static void handle_not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_
 }
 
 /*
- * May a new stream begin where this one stands, and read walpost.reissue? Once what is in flight is
- * confirmed: else it would come twice.
+ * May a new stream begin where this one stands, and read walpost.reissue? It may once what is in
+ * flight is confirmed, which would come twice otherwise.
  */
 static bool may_read_reissue(const struct wp_relay *r)
 {
@@ -307,7 +301,7 @@ static bool may_read_reissue(const struct wp_relay *r)
 	       wp_relay_sink(r)->state == WP_SINK_READY;
 }
 
-/* One event in flight while isolating, none more when that may end (under load it would never). */
+/* One event is in flight when isolating, no more when that may end: under load it never would. */
 static bool must_rest(const struct wp_relay *r)
 {
 	/* What is on its way to walpost.parked is not in flight to the sink. */
@@ -316,7 +310,7 @@ static bool must_rest(const struct wp_relay *r)
 	return wp_relay_is_past_trouble(r) || wp_relay_may_change_here(r) || may_read_reissue(r);
 }
 
-/* For each frame: what is rare is asked for only when it may be. Else the ledger's limits count. */
+/* For each frame rare cases are asked for only when they may be: else the ledger's limits count. */
 static inline bool may_take_frame(const struct wp_relay *r)
 {
 	bool is_rare = r->isolation.on || r->reissue_from != 0 || wp_reload_waits(&r->reload);
@@ -329,13 +323,6 @@ static inline bool may_take_frame(const struct wp_relay *r)
 		return false;
 	bool waits = !wp_span_is_null(r->pending.frame); /* for room of its own size, perhaps */
 	return wp_ledger_has_room(&r->ledger, waits ? wp_pipeline_last_size(r->pipeline) : 0);
-}
-
-static enum wp_rc next_frame(struct wp_relay *r)
-{
-	if (!wp_span_is_null(r->pending.frame))
-		return WP_OK;
-	return r->setup.source->ops->next(r->setup.source, &r->pending.frame);
 }
 
 static void note_event_sent(struct wp_relay *r, struct wp_now now)
@@ -363,7 +350,7 @@ static void note_dead_letter(struct wp_relay *r)
 			   wp_pipeline_reason(r->pipeline)->text);
 }
 
-/* A later one of its aggregate is told of by metrics alone. */
+/* A later event of the aggregate is told of by metrics alone. */
 static void note_parked(struct wp_relay *r, bool is_first)
 {
 	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
@@ -419,7 +406,7 @@ static void note_refused_reissue(struct wp_relay *r, const struct wp_error *erro
 			(unsigned long long)wp_pipeline_counts(r->pipeline)->reissues_refused);
 }
 
-/* Once: where two relays read one database, each passes over what the other sends. */
+/* This is noted once: where two relays read one database, each passes over what the other sends. */
 static void note_reissue_elsewhere(struct wp_relay *r, const struct wp_error *error)
 {
 	if (r->warnings.reissue_elsewhere_noted)
@@ -428,7 +415,7 @@ static void note_reissue_elsewhere(struct wp_relay *r, const struct wp_error *er
 	wp_relay_note(r, WP_NOTE_INFO, "reissue_of_other_slot")->error = *error;
 }
 
-/* One of ours, too, if the option is forgotten: so the first of each prefix is said. */
+/* One of ours is ignored, too, if the option is forgotten: so the first of each prefix is told. */
 static void note_ignored_message(struct wp_relay *r, struct wp_span prefix)
 {
 	struct wp_excerpt shown;
@@ -467,11 +454,11 @@ static bool take_pending(struct wp_relay *r, struct wp_now now)
 	struct wp_taken taken;
 	struct wp_error error;
 
-	error.text[0] = '\0'; /* and not all of it, for every frame */
+	error.text[0] = '\0'; /* clearing all of it would cost, for every frame */
 	taken.updated = NULL;
 	enum wp_rc rc = wp_pipeline_take(r->pipeline, r->pending.frame, &taken, &error);
 	if (rc == WP_CONFIG && taken.updated != NULL) {
-		/* Asked for, and no fault of a reload that asked for it. */
+		/* The stop was asked for, and is no fault of a reload that asked for it. */
 		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_refused", &error, now);
 		return false;
 	}
@@ -497,7 +484,9 @@ static bool take_frame(struct wp_relay *r, struct wp_now now)
 		wp_relay_handle(r, WP_NO_ROOM, now);
 		return false;
 	}
-	enum wp_rc rc = next_frame(r);
+	enum wp_rc rc = WP_OK;
+	if (wp_span_is_null(r->pending.frame))
+		rc = r->setup.source->ops->next(r->setup.source, &r->pending.frame);
 	if (rc == WP_AGAIN)
 		wp_shutdown_probe_found_nothing(&r->probe, now.ms);
 	if (rc != WP_OK)
@@ -506,7 +495,7 @@ static bool take_frame(struct wp_relay *r, struct wp_now now)
 	return take_pending(r, now);
 }
 
-/* True when the budget was spent. */
+/* Returns true when the budget was spent. */
 bool wp_relay_take_frames(struct wp_relay *r, uint64_t written_before, struct wp_now now)
 {
 	for (unsigned i = 0; i < FRAMES_PER_STEP; i++) {
@@ -546,7 +535,7 @@ void wp_relay_try_again(struct wp_relay *r, struct wp_now now)
 		return;
 	if (wp_relay_stops_here(r, now))
 		return;
-	/* Reading comes after, for turned on it wakes us: refused again, for ever. */
+	/* Reading is turned on last, for it wakes us: a refused frame would do so for ever. */
 	if (!wp_span_is_null(r->pending.frame) && !take_pending(r, now))
 		return;
 	wp_relay_handle(r, WP_ROOM, now);

@@ -22,7 +22,7 @@ void wp_reload_put(struct wp_reload *r, const struct wp_relay_task *task)
 void wp_reload_changed(struct wp_reload *r, const struct wp_relay_task *before,
 		       uint64_t transactions)
 {
-	/* One that the server never accepted is none to go back to. */
+	/* A task that the server never accepted is none to go back to. */
 	if (!is_any(&r->before) || r->accepted)
 		r->before = *before;
 	r->accepted = false;

@@ -9,14 +9,14 @@
 
 #include "walpost/relay/relay.h"
 
-/* NULL outboxes: none. */
+/* A task without outboxes (NULL) is none. */
 struct wp_reload {
 	struct wp_relay_task asked;  /* not in effect yet */
 	struct wp_relay_task now;    /* in effect */
 	struct wp_relay_task before; /* to go back to, until the one in effect proved good */
 	uint64_t transactions;	     /* with events, as it took effect */
 	bool accepted;		     /* the server has let a stream begin with it */
-	/* Of the one in effect, told or found out once: */
+	/* These are of the task in effect, told or found out once: */
 	bool as_text;	 /* its rows are not to come in binary */
 	bool asked_anew; /* about types, with the stream begun anew there */
 	wp_lsn asked_anew_at;
@@ -25,7 +25,7 @@ struct wp_reload {
 	uint64_t refused; /* of these taken back, or never in effect */
 };
 
-/* In line, for it is asked before each frame. */
+/* This is in line, for it is asked before each frame. */
 static inline bool wp_reload_waits(const struct wp_reload *r)
 {
 	return r->asked.outboxes != NULL;
@@ -40,9 +40,9 @@ void wp_reload_changed(struct wp_reload *r, const struct wp_relay_task *before,
 void wp_reload_step(struct wp_reload *r, uint64_t transactions);
 /* May what the server refuses be the fault of the task? Rows may be also when it accepted. */
 bool wp_reload_may_be_refused(const struct wp_reload *r);
-/* The one to go back to, and there is none any more; false: there was none. */
+/* Takes the task to go back to, so that there is none any more; false: there was none. */
 bool wp_reload_take_before(struct wp_reload *r, struct wp_relay_task *ret);
-/* May types be asked for anew, for a row at `at`? Once at each place: it may as well not help. */
+/* May types be asked for anew, for a row at `at`? Only once at each place, for it may as well not help. */
 bool wp_reload_asks_anew(struct wp_reload *r, wp_lsn at);
 
 #endif

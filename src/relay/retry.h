@@ -26,18 +26,18 @@ struct wp_retry {
 void wp_retry_init(struct wp_retry *r, uint64_t seed);
 int64_t wp_retry_after_loss(struct wp_retry *r, int64_t now_ms);
 int64_t wp_retry_after_rewind(struct wp_retry *r, int64_t now_ms);
-/* Long enough for a server to stop, or to be promoted. */
+/* The wait is long enough for a server to stop, or to be promoted. */
 int64_t wp_retry_stay_away(struct wp_retry *r, int64_t now_ms);
-/* In standby. */
+/* Returns when a standby asks again. */
 int64_t wp_retry_refresh(struct wp_retry *r, int64_t now_ms);
 
-/* The same trouble at the same place. */
+/* Counts how often the same trouble came at the same place. */
 struct wp_repeated_trouble {
 	char code[40];
 	wp_lsn at;
 	size_t count; /* without getting past `at` */
 };
-/* It came: true when it has come `max` times. */
+/* The trouble came; returns true when it has come `max` times. */
 bool wp_retry_is_useless(struct wp_repeated_trouble *t, const char *code, wp_lsn at, size_t max);
 
 #endif

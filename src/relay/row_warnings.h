@@ -34,14 +34,14 @@ struct wp_row_warnings {
 	size_t prefix_count;
 };
 
-/* True: no message of this prefix, up to its first 63 bytes, was ignored before. Of a few prefixes. */
+/* True: no message of this prefix, up to its first 63 bytes, was ignored before. Few prefixes are remembered. */
 bool wp_row_warnings_is_new_prefix(struct wp_row_warnings *w, struct wp_span prefix);
 
-/* True: warn of this one, and of no other for a while. */
+/* Returns true when this one is to be warned of, and no other for a while. */
 bool wp_row_warnings_are_due(struct wp_row_warnings *w, enum wp_row_warning which, int64_t now_ms);
 /*
- * Rows of others, and of the outbox none for a minute: true once. Not for an outbox that is idle
- * later: one event tells that its name is right.
+ * Returns true once, when rows of others came, and of the outbox none for a minute. An outbox that is idle later does
+ * not count: one event tells that its name is right.
  */
 bool wp_row_warnings_only_ignored(struct wp_row_warnings *w,
 				  const struct wp_pipeline_counts *counts, int64_t now_ms);

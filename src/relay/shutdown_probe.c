@@ -36,7 +36,7 @@ static bool is_wanted(const struct wp_shutdown_probe *p, enum wp_state state,
 	if (wp_fault(WP_FAULT_DEAF_WHEN_PAUSED))
 		return false;
 	bool deaf = now_ms - p->quiet_ms >= AFTER_MS;
-	/* Asked beside the stream it was silent, which a stopping server is from its first moment. */
+	/* Asked beside the stream it was silent, as a stopping server is from its first moment. */
 	bool silent = v->slot_state.unanswered && behind;
 
 	return state != WP_DRAINING && (deaf || silent) && now_ms - p->asked_ms >= EVERY_MS;
@@ -48,7 +48,7 @@ enum wp_probe_step wp_shutdown_probe_step(struct wp_shutdown_probe *p, enum wp_s
 {
 	bool deaf = p->asked_ms > p->quiet_ms;
 
-	/* Of a server that is behind: it pings, when it stops, only after it has sent the rest. */
+	/* A server that is behind pings, when it stops, only after it has sent the rest. */
 	if (v->probe == WP_PROBE_STOPPING && p->asked_ms > p->begun_ms && (deaf || behind))
 		return WP_PROBE_LET_GO;
 	if (deaf && v->probe == WP_PROBE_UNREACHABLE && state == WP_PAUSED)

@@ -29,7 +29,7 @@ struct wp_sink_watch {
 	} stall;
 };
 
-/* How the relay stands. */
+/* This is how the relay stands. */
 struct wp_sink_use {
 	enum wp_state state;
 	size_t in_flight;
@@ -49,9 +49,9 @@ unsigned wp_sink_watch_step(struct wp_sink_watch *w, const struct wp_sink_view *
 			    const struct wp_sink_use *use, int64_t now_ms);
 int64_t wp_sink_watch_due(const struct wp_sink_watch *w, const struct wp_sink_view *v,
 			  const struct wp_sink_use *use);
-/* It is broken: for how long? */
+/* The sink is broken; returns for how long. */
 int64_t wp_sink_watch_broken_for(struct wp_sink_watch *w, int64_t now_ms);
-/* It may keep reports back until it is gone (librdkafka does): so long they are waited for. */
+/* The sink may keep reports back until it is gone (librdkafka does): so long they are waited for. */
 enum { WP_SINK_BROKEN_MS = 2 * 1000 };
 
 #endif

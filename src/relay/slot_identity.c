@@ -17,7 +17,7 @@ static bool is_foreign_since(const struct wp_slot_identity *i, const struct wp_s
 	       strcmp(i->foreign.confirmed_at, f->slot_checkpoint_confirmed_at) == 0;
 }
 
-/* By its name, or because it has written the row since it came. */
+/* It is known by its name, or because it has written the row since it came. */
 static bool is_relay(const struct wp_slot_progress *p, const struct wp_source_facts *f)
 {
 	return f->holder_is_walpost ||
@@ -77,7 +77,7 @@ bool wp_slot_identity_is_foreign(const struct wp_slot_identity *i, const struct 
 	return true;
 }
 
-/* Whoever had the slot last, this process or another. */
+/* It does not matter who had the slot last, this process or another. */
 bool wp_slot_identity_is_older_epoch(const struct wp_slot_progress *p,
 				     const struct wp_source_facts *f, struct wp_error *error)
 {
@@ -122,7 +122,7 @@ static void say(const struct wp_slot_progress *p, const struct gap *g, struct wp
 
 /* -- what this process knows itself -------------------------------------------- */
 
-/* Of all relays it had the slot last. Without the row: if nobody else was seen to have it. */
+/* Of all relays, had this one the slot last? Without the row: was nobody else seen with it? */
 static bool is_ours(const struct wp_slot_identity *i, const struct wp_slot_progress *p,
 		    const struct wp_source_facts *f)
 {
@@ -139,7 +139,7 @@ static bool is_beyond_us(const struct wp_slot_progress *p, const struct wp_sourc
 	       f->slot_confirmed > f->slot_checkpoint_taken_at;
 }
 
-/* By whom, as far as it was seen; "": it was not. */
+/* `by` is who moved it, as far as that was seen; "": it was not. */
 static void say_moved(const struct wp_slot_progress *p, const char *by, const struct gap *found,
 		      struct wp_error *error)
 {
@@ -205,27 +205,17 @@ static bool is_believed(const struct wp_slot_progress *p, const struct wp_source
 	       p->epoch <= f->slot_checkpoint_epoch;
 }
 
-/* Was the byte before the slot's position written after the owner's timeline had ended? */
-static bool is_beyond_timeline(const struct wp_source_facts *f)
-{
-	return f->timelines.count > 0 && f->slot_confirmed > f->slot_checkpoint_confirmed &&
-	       wp_timelines_at(&f->timelines, f->slot_confirmed - 1) > f->slot_checkpoint_timeline;
-}
-
-static bool has_decoded_less(const struct wp_source_facts *f)
-{
-	return f->slot_checkpoint_transactions >= 0 && f->slot_transactions >= 0 &&
-	       f->slot_transactions < f->slot_checkpoint_transactions;
-}
-
-/* NULL: it is not. */
+/* Returns NULL when it is not known. */
 static const char *how_it_is_known(const struct wp_source_facts *f)
 {
 	if (f->slot_checkpoint_stopped && f->slot_confirmed > f->slot_checkpoint_confirmed)
 		return "it stopped cleanly there";
-	if (has_decoded_less(f))
+	if (f->slot_checkpoint_transactions >= 0 && f->slot_transactions >= 0 &&
+	    f->slot_transactions < f->slot_checkpoint_transactions)
 		return "and the slot has now decoded fewer transactions than then";
-	if (is_beyond_timeline(f))
+	/* Was the byte before the slot's position written after the owner's timeline had ended? */
+	if (f->timelines.count > 0 && f->slot_confirmed > f->slot_checkpoint_confirmed &&
+	    wp_timelines_at(&f->timelines, f->slot_confirmed - 1) > f->slot_checkpoint_timeline)
 		return "and the server was promoted or restored since, and no slot survives that "
 		       "beyond the end of its timeline";
 	return NULL;
@@ -299,7 +289,7 @@ bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct w
 	bool believed = is_believed(p, f);
 	if (believed && is_behind(f, error))
 		return true;
-	/* By us, whatever the row says: it could not be written, perhaps. */
+	/* It was confirmed by us, whatever the row says, which could not be written, perhaps. */
 	if (i->started && f->slot_confirmed <= wp_lsn_max(p->confirmed_lsn, p->highest_flush))
 		return false;
 	const char *how = believed ? how_it_is_known(f) : NULL;

@@ -24,7 +24,7 @@
 #include "walpost/relay/relay.h"
 #include "walpost/wal/source.h"
 
-/* What this process knows of itself. */
+/* This is what this process knows of itself. */
 struct wp_slot_identity {
 	bool let_in;	/* a connection of this process was good for streaming */
 	bool started;	/* this process has streamed before: the facts below hold */
@@ -32,7 +32,7 @@ struct wp_slot_identity {
 	wp_lsn claimed; /* judged: as in wp_source_view, of this stream */
 	uint64_t system_id;
 	uint32_t timeline;
-	/* A client that is no relay and held the slot while we waited, and what was so as we saw it first. */
+	/* A client that is no relay held the slot while we waited; the rest is what was so as we saw it first. */
 	struct {
 		char client[WP_HOLDER_SIZE]; /* "": none did */
 		wp_lsn slot;
@@ -42,7 +42,7 @@ struct wp_slot_identity {
 	} foreign;
 };
 
-/* Who we are, and how far we came. */
+/* This is who we are, and how far we came. */
 struct wp_slot_progress {
 	const char *slot;
 	const char *owner;
@@ -52,25 +52,25 @@ struct wp_slot_progress {
 	bool lost_ticket;     /* one that is not passed will never be confirmed */
 };
 
-/* Another has the slot. True: it is no relay, and that is new. */
+/* Another has the slot. Returns true when it is no relay, and that is new. */
 bool wp_slot_identity_sees_holder(struct wp_slot_identity *i, const struct wp_slot_progress *p,
 				  const struct wp_source_facts *f);
 /* A stream began. */
 void wp_slot_identity_streams(struct wp_slot_identity *i, const struct wp_source_facts *f);
-/* True with the error: a human must look. In this order. */
+/* These return true, with the error, when a human must look. They are asked in this order. */
 bool wp_slot_identity_is_foreign(const struct wp_slot_identity *i, const struct wp_slot_progress *p,
 				 const struct wp_source_facts *f, struct wp_error *error);
 bool wp_slot_identity_is_older_epoch(const struct wp_slot_progress *p,
 				     const struct wp_source_facts *f, struct wp_error *error);
 bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct wp_slot_progress *p,
 				const struct wp_source_facts *f, struct wp_error *error);
-/* May the stream go on at what was read, with its tickets? Else from where the slot stands. */
+/* May the stream go on at what was read, with its tickets? Otherwise it goes on from where the slot stands. */
 bool wp_slot_identity_may_resume(const struct wp_slot_identity *i, const struct wp_slot_progress *p,
 				 const struct wp_source_facts *f);
 /* The row names us, and the slot stood where neither we nor what was found before the start put it. */
 bool wp_slot_identity_moved_at_start(const struct wp_slot_progress *p,
 				     const struct wp_source_view *v, struct wp_error *error);
-/* Likewise, but another relay may have done that: only told. */
+/* Likewise, but another relay may have done that, so it is only told. */
 bool wp_slot_identity_tells_start(const struct wp_slot_progress *p, const struct wp_source_view *v,
 				  struct wp_error *error);
 /* What a start finds that nothing can judge is told at least: true with the error. */

@@ -68,7 +68,7 @@ static unsigned judge_loss(struct wp_slot_watch *s, const struct wp_slot_state *
 	return 0;
 }
 
-/* One alone may have waited for this process: it was stopped, and the server was not slow. */
+/* A single one may have waited for this process, which was stopped, not for a slow server. */
 static int64_t interval_after(struct wp_slot_watch *s, int64_t took_ms)
 {
 	int64_t interval_ms = (took_ms < s->took_ms ? took_ms : s->took_ms) * SHARE;
@@ -86,7 +86,7 @@ unsigned wp_slot_watch_judge(struct wp_slot_watch *s, const struct wp_slot_state
 
 	answer |= judge_loss(s, slot, now_ms);
 	s->answers = slot->answers;
-	/* Suspect: soon; and a change in two statements has a moment for the second. */
+	/* A suspect is asked for soon; a change in two statements has a moment for the second. */
 	int64_t every_ms = interval_after(s, now_ms - s->asked_ms);
 	s->interval_ms = s->suspect ? SUSPECT_MS : every_ms;
 	return answer;

@@ -1,6 +1,6 @@
 /*
  * What do the answers beside the stream mean: would events be lost, how is the slot's log kept,
- * when may the slot be lost? And when is the next question due? Anew with each stream.
+ * when may the slot be lost? And when is the next question due? All begins anew with each stream.
  *
  * One question sees two moments of the catalog, so that only the same trouble seen twice is
  * believed; but from the first one on the flush that the server is told stands still.
@@ -42,17 +42,17 @@ enum wp_slot_watch_answer { /* any of these is to be told: */
 void wp_slot_watch_init(struct wp_slot_watch *s);
 /* `server`: where the log ended as the preconditions were found to hold. */
 void wp_slot_watch_begin(struct wp_slot_watch *s, wp_lsn server, int64_t now_ms);
-/* For one answer that is new. */
+/* Judges one answer that is new. */
 unsigned wp_slot_watch_judge(struct wp_slot_watch *s, const struct wp_slot_state *slot,
 			     int64_t now_ms);
-/* With each answer: how far the stream has come. */
+/* Notes, with each answer, how far the stream has come. */
 void wp_slot_watch_received(struct wp_slot_watch *s, const struct wp_slot_state *slot,
 			    wp_lsn received);
-/* True: ask now. */
+/* Returns true when the source is to be asked now. */
 bool wp_slot_watch_asks(struct wp_slot_watch *s, bool asking, int64_t now_ms);
-/* It is asked now, for another reason. */
+/* The source is asked now, for another reason. */
 void wp_slot_watch_asked(struct wp_slot_watch *s, int64_t now_ms);
-/* Nobody can be asked: it stays safe, but the log that is kept grows. True: say it again. */
+/* While nobody can be asked, it stays safe, but the log that is kept grows. True: say it again. */
 bool wp_slot_watch_reminds(struct wp_slot_watch *s, int64_t now_ms);
 int64_t wp_slot_watch_due(const struct wp_slot_watch *s, bool asking);
 

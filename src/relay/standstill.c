@@ -6,13 +6,7 @@ enum {
 	WAIT_MAX_MS = 60 * 1000, /* of run, between two turns */
 };
 
-/* By how much the wall clock went ahead of the time that passed. */
-static int64_t wall_jump_ms(const struct wp_standstill *s, struct wp_now now)
-{
-	return (now.wall_us - s->last.wall_us) / 1000 - (now.boot_ms - s->last.boot_ms);
-}
-
-/* That could pass after the last turn with nothing to do. */
+/* So much time could pass after the last turn with nothing to do. */
 static int64_t idle_ms(const struct wp_standstill *s)
 {
 	if (s->due_ms <= s->last.ms)
@@ -26,7 +20,8 @@ bool wp_standstill_turn(struct wp_standstill *s, struct wp_now now, bool streams
 	bool first = s->last.ms == 0;
 	int64_t gap_ms = now.boot_ms - s->last.boot_ms;
 	int64_t still_ms = streams ? gap_ms : gap_ms - idle_ms(s);
-	int64_t jump_ms = wall_jump_ms(s, now);
+	/* The wall clock went ahead of the time that passed by so much. */
+	int64_t jump_ms = (now.wall_us - s->last.wall_us) / 1000 - gap_ms;
 	int64_t suspended_ms = gap_ms - (now.ms - s->last.ms);
 
 	s->last = now;

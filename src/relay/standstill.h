@@ -1,7 +1,7 @@
 /*
- * Did this process, or its machine, stand still since the last turn? For longer than the server
- * waits for a word (SIGSTOP, a suspended machine, for which CLOCK_BOOTTIME goes on), or with all
- * clocks (a paused VM, whose wall clock is set right later): another may have the slot by now,
+ * Did this process, or its machine, stand still since the last turn? If it did for longer than the
+ * server waits for a word (SIGSTOP, a suspended machine, for which CLOCK_BOOTTIME goes on), or with
+ * all clocks (a paused VM, whose wall clock is set right later), another may have the slot by now,
  * and what has come before is old.
  *
  * Pure: time is passed in.
@@ -17,13 +17,13 @@ struct wp_standstill {
 };
 
 /*
- * A turn begins. True with the error. `ret_suspended_ms`: of the time since the last turn, what the
- * monotonic clock did not count. `streams`: then turns come far more often than the server's
- * patience; else there may be nothing to do for long.
+ * A turn begins. Returns true with the error. `ret_suspended_ms`: the part of the time since the last turn that the
+ * monotonic clock did not count. `streams`: turns come far more often than the server's patience lasts; otherwise there
+ * may be nothing to do for long.
  */
 bool wp_standstill_turn(struct wp_standstill *s, struct wp_now now, bool streams,
 			int64_t patience_ms, int64_t *ret_suspended_ms, struct wp_error *error);
-/* It ends; the next is due at that time. */
+/* The turn ends; the next is due at that time. */
 void wp_standstill_rest(struct wp_standstill *s, int64_t due_ms);
 
 #endif

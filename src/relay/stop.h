@@ -26,12 +26,12 @@ struct wp_stop {
 	struct wp_drain drain;
 };
 
-/* From outside. */
+/* A stop is asked for from outside. */
 void wp_stop_ask(struct wp_stop *s, int64_t patience_ms, int64_t now_ms);
-/* Of our own: stop in good order with that exit code. False: there is a reason already. */
+/* The relay stops by itself, in good order, with that exit code. False: there is a reason already. */
 bool wp_stop_halt(struct wp_stop *s, int exit_code, const char *event, const struct wp_error *error,
 		  int64_t patience_ms, int64_t now_ms);
-/* Nothing more will be confirmed: true when that leaves less time, until `by_ms`. */
+/* Nothing more will be confirmed; returns true when that leaves less time, until `by_ms`. */
 bool wp_stop_hurry(struct wp_stop *s, int64_t by_ms);
 /* From then on an open transaction's COMMIT is not read up to any more. */
 int64_t wp_stop_gives_up_commit_at(const struct wp_stop *s, int64_t patience_ms);

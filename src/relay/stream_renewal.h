@@ -17,7 +17,7 @@ struct wp_stream_renewal {
 	uint64_t count;	      /* of renewals so far */
 };
 
-/* A frame of that size came. In line, for there are many. */
+/* A frame of that size came. This is in line, for there are many. */
 static inline void wp_stream_renewal_came(struct wp_stream_renewal *r, size_t size, int64_t now_ms)
 {
 	if (size <= r->largest_frame)
@@ -31,7 +31,7 @@ static inline void wp_stream_renewal_sent(struct wp_stream_renewal *r, int64_t n
 	r->busy_ms = now_ms;
 }
 void wp_stream_renewal_renewed(struct wp_stream_renewal *r, int64_t now_ms);
-/* When it is due, once it is quiet. `retained`: bytes of log from restart_lsn on; -1: not known. */
+/* Returns when a renewal is due, once it is quiet. `retained`: bytes of log from restart_lsn on; -1: not known. */
 int64_t wp_stream_renewal_due(const struct wp_stream_renewal *r, int64_t retained);
 
 #endif

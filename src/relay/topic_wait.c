@@ -49,7 +49,7 @@ int64_t wp_topic_wait_due(const struct wp_topic_wait *w, enum wp_state state,
 	int64_t note_ms = w->noted_ms + NOTE_EVERY_MS;
 	int64_t end_ms = w->since_ms + patience_ms;
 
-	/* Found, and nothing confirmed yet: there is nothing to tell. */
+	/* The topic may be found and nothing confirmed yet: there is nothing to tell then. */
 	if (!w->on || state != WP_PAUSED || v->state != WP_SINK_WAITING)
 		return INT64_MAX;
 	return note_ms < end_ms ? note_ms : end_ms;

@@ -1,6 +1,6 @@
 /*
  * How long has the relay waited for a topic, or for a right on the cluster, and is that too long?
- * Told once a minute. The wait is over when something is confirmed again.
+ * A wait is told of once a minute. It is over when something is confirmed again.
  *
  * Pure: time is passed in (monotonic ms).
  */

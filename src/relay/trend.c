@@ -27,7 +27,7 @@ static int64_t time_to(int64_t lag, int64_t gain_per_s)
 	return gain_per_s > 0 ? lag / gain_per_s : INT64_MAX;
 }
 
-/* A slot that was made anew, or a server that was replaced: nothing follows from before. */
+/* When the slot was made anew, or the server replaced, nothing follows from before. */
 static bool goes_on(const struct wp_trend_sample *last, const struct wp_trend_sample *sample)
 {
 	return last->at_ms != 0 && sample->at_ms > last->at_ms && last->confirmed != 0 &&

@@ -11,7 +11,7 @@ enum {
 	TELL_EVERY_MS = 60 * 1000,
 };
 
-/* Two segments, of 16 MiB unless initdb was told otherwise. */
+/* These are two segments, of 16 MiB unless initdb was told otherwise. */
 #define SAW_BYTES (INT64_C(32) << 20)
 
 static void clear(struct wp_wal_guard_window *w)
@@ -59,7 +59,7 @@ static void add(struct wp_wal_guard_window *w, int64_t now_ms, int64_t size)
 	w->samples[at].size = size;
 }
 
-/* The place of the highest from `from` up to but not including `to`. */
+/* Returns the place of the highest from `from` up to but not including `to`. */
 static size_t highest(const struct wp_wal_guard_window *w, size_t from, size_t to)
 {
 	size_t best = place(w, from);
@@ -71,7 +71,7 @@ static size_t highest(const struct wp_wal_guard_window *w, size_t from, size_t t
 	return best;
 }
 
-/* Bytes a second; 0 when they do not become fewer, or not for sure. */
+/* Returns bytes a second; 0 when they do not become fewer, or not for sure. */
 static int64_t rate_of(const struct wp_wal_guard_window *w, int64_t left)
 {
 	if (w->count < SAMPLES_MIN)
@@ -88,13 +88,6 @@ static int64_t rate_of(const struct wp_wal_guard_window *w, int64_t left)
 	if (!sure || fallen <= 0 || ms <= 0)
 		return 0;
 	return fallen * 1000 / ms;
-}
-
-static enum wp_wal_guard_level level_of(int64_t seconds)
-{
-	if (seconds >= WP_WAL_GUARD_WARN_BELOW_S)
-		return WP_WAL_GUARD_FINE;
-	return seconds < URGENT_BELOW_S ? WP_WAL_GUARD_URGENT : WP_WAL_GUARD_WARN;
 }
 
 /* What is written brings the position at which the slot is lost no nearer: a lower limit does. */
@@ -122,7 +115,9 @@ struct wp_wal_guard_estimate wp_wal_guard_sample(struct wp_wal_guard *g, int64_t
 	e.seconds = e.rate > 0 ? e.left / e.rate : INT64_MAX;
 	if (safe_size <= 0)
 		e.seconds = 0; /* the next checkpoint takes it */
-	e.level = level_of(e.seconds);
+	e.level = e.seconds >= WP_WAL_GUARD_WARN_BELOW_S ? WP_WAL_GUARD_FINE
+		  : e.seconds < URGENT_BELOW_S		 ? WP_WAL_GUARD_URGENT
+							 : WP_WAL_GUARD_WARN;
 	return e;
 }
 

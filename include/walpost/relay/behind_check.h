@@ -32,17 +32,17 @@ struct wp_behind_check {
 		moves; /* of the relay, as it was asked: an answer of before a reconnect has aged */
 };
 
-/* What this process knew when it had the slot last; `started` false: nothing, but the slot checkpoint. */
+/* This is what this process knew when it had the slot last; `started` false: nothing, but the slot checkpoint. */
 struct wp_behind_known {
 	bool started;
 	uint32_t timeline;
 	wp_lsn confirmed_lsn;
 };
 
-/* Why to ask, constant text; NULL: nothing calls for it. */
+/* Returns why to ask, in constant text; NULL: nothing calls for it. */
 const char *wp_behind_check_reason(const struct wp_behind_known *known,
 				   const struct wp_source_facts *f);
-/* True: ask the sink now, with the topics. */
+/* Returns true when the sink is to be asked now, with the topics. */
 bool wp_behind_check_asks(struct wp_behind_check *c, uint64_t moves);
 
 enum wp_behind_check_answer {
@@ -61,7 +61,7 @@ enum wp_behind_check_answer wp_behind_check_step(struct wp_behind_check *c,
 void wp_behind_check_forget(struct wp_behind_check *c);
 /* An event of this position went to the sink. */
 void wp_behind_check_sent(struct wp_behind_check *c, const struct wp_position *position);
-/* The topics that took events, so far as is known; for the slot checkpoint row. */
+/* Returns the topics that took events, so far as is known, for the slot checkpoint row. */
 const char *wp_behind_check_topics(struct wp_behind_check *c, struct wp_sink *sink,
 				   const char *dead_letter_topic);
 

@@ -45,7 +45,7 @@ enum wp_fault {
 	WP_FAULT_CLEANUP_NO_FLOOR,  /* rows that were never streamed are removed */
 	WP_FAULT_CLEANUP_PARKED,    /* so are those of parked events */
 	WP_FAULT_CLEANUP_ANY_ROW,   /* and whatever has the place of a row that was looked at */
-	WP_FAULT_CLEANUP_KEPT_BATCH, /* a batch outlives its stream, and the floor is not asked again: either alone does no harm */
+	WP_FAULT_CLEANUP_KEPT_BATCH, /* a batch outlives its stream, its floor not asked again: either alone is harmless */
 	WP_FAULT_COUNT,
 };
 

@@ -56,9 +56,9 @@ void wp_feedback_suspended(struct wp_feedback *f, int64_t for_ms);
 /* While we do not read, silence says nothing: the clock starts again. */
 void wp_feedback_not_reading(struct wp_feedback *f, int64_t now_ms);
 
-/* Of an event. */
+/* An event was confirmed. */
 void wp_feedback_confirmed(struct wp_feedback *f);
-/* When a status is to leave; not before. INT64_MAX never happens. */
+/* Returns when a status is to leave, and not before. INT64_MAX never happens. */
 int64_t wp_feedback_due(const struct wp_feedback *f, wp_lsn confirmed_lsn);
 /* A status leaves now with this flush; returns whether it should ask for a reply. */
 bool wp_feedback_sent(struct wp_feedback *f, int64_t now_ms, wp_lsn flush);

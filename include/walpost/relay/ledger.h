@@ -56,12 +56,12 @@ enum wp_settled { WP_SETTLED, WP_SETTLED_ALREADY /* forgotten or confirmed befor
 
 enum wp_rc wp_ledger_init(struct wp_ledger *l, size_t events_max, size_t bytes_max) WP_MUST_CHECK;
 void wp_ledger_release(struct wp_ledger *l);
-/* Higher bounds from now on; neither may be lower than before. WP_NOMEM: as before. */
+/* Bounds are higher from now on; neither may be lower than before. WP_NOMEM: as before. */
 enum wp_rc wp_ledger_widen(struct wp_ledger *l, size_t events_max, size_t bytes_max) WP_MUST_CHECK;
 
 /* May an event of this size be added? One larger than bytes_max may when alone. */
 bool wp_ledger_has_room(const struct wp_ledger *l, size_t size);
-/* The ticket that the next wp_ledger_add() will give. */
+/* Returns the ticket that the next wp_ledger_add() will give. */
 wp_ticket wp_ledger_next(const struct wp_ledger *l);
 /* An event was handed to the sink; opens the transaction's entry if it is its first. */
 void wp_ledger_add(struct wp_ledger *l, size_t size);
@@ -82,7 +82,7 @@ void wp_ledger_lose(struct wp_ledger *l);
 /* All tickets and entries are forgotten; both positions become `lsn`. */
 void wp_ledger_forget(struct wp_ledger *l, wp_lsn lsn);
 
-/* The most bytes that were in flight since it was asked last. */
+/* Returns the most bytes that were in flight since it was asked last. */
 size_t wp_ledger_take_highest(struct wp_ledger *l);
 
 wp_lsn wp_ledger_confirmed_lsn(const struct wp_ledger *l);

@@ -1,5 +1,5 @@
 /*
- * The states of a relay, as one table: (state, event) gives the next state and the list of
+ * The states of a relay are one table: (state, event) gives the next state and the list of
  * actions on the way. The relay's files notice events; relay_actions.c carries the actions out.
  *
  * Owns: the state, since when, and how often each was entered. Pure: time is passed in.
@@ -49,7 +49,7 @@ enum wp_machine_event {
 	WP_NO_EVENT = WP_MACHINE_EVENT_COUNT,
 };
 
-/* Carried out in this order. */
+/* Actions are carried out in this order. */
 enum wp_action {
 	WP_ACT_CLOSE = 1 << 0,	   /* the stream */
 	WP_ACT_DROP_OPEN = 1 << 1, /* the ledger's open entry */

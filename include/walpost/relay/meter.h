@@ -1,12 +1,12 @@
 /*
- * How long deliveries take: from a transaction's commit to the delivery report of each of its
- * events, as one histogram a topic; and how old the oldest is that no report has come for.
+ * How long do deliveries take, from a transaction's commit to the delivery report of each of its
+ * events? One histogram a topic tells. And how old is the oldest that no report has come for?
  *
  * The ledger decides what is confirmed; the meter only counts, by the same tickets.
  *
  * Owns: a ring of events_max events. Bounded: WP_METER_TOPICS topics have a histogram of
  * their own, in the order in which they come; all others share one. Pure: time is passed in.
- * What it costs an event: one hash of the topic's name.
+ * An event costs one hash of the topic's name.
  */
 #ifndef WALPOST_RELAY_METER_H
 #define WALPOST_RELAY_METER_H
@@ -17,7 +17,7 @@
 #define WP_METER_TOPICS 64
 #define WP_METER_BUCKETS 18
 
-/* Upper bounds in microseconds, ascending; what is above the last is counted in `count` only. */
+/* These are upper bounds in microseconds, ascending; what is above the last is counted in `count` only. */
 extern const int64_t wp_meter_bounds_us[WP_METER_BUCKETS];
 
 struct wp_meter_histogram {
@@ -49,10 +49,10 @@ struct wp_meter {
 
 enum wp_rc wp_meter_init(struct wp_meter *m, size_t events_max) WP_MUST_CHECK;
 void wp_meter_release(struct wp_meter *m);
-/* Room for more events; those from `first` to before `next` are kept. WP_NOMEM: as before. */
+/* Makes room for more events; those from `first` to before `next` are kept. WP_NOMEM: as before. */
 enum wp_rc wp_meter_widen(struct wp_meter *m, size_t events_max, wp_ticket first,
 			  wp_ticket next) WP_MUST_CHECK;
-/* Monotonic: of what is sent from now on. */
+/* What is sent from now on is sent at this monotonic time. */
 void wp_meter_tick(struct wp_meter *m, int64_t now_ms);
 /* Times of commit and report are of two clocks, both microseconds since 2000-01-01 UTC. */
 void wp_meter_sent(struct wp_meter *m, wp_ticket ticket, struct wp_span topic,
@@ -70,7 +70,7 @@ struct wp_meter_age {
 	int64_t commit_time_us;
 	int64_t waiting_ms; /* since it was sent, monotonic */
 };
-/* Of an event in flight. */
+/* Returns the age of an event in flight. */
 struct wp_meter_age wp_meter_age(const struct wp_meter *m, wp_ticket ticket);
 
 #endif

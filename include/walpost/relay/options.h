@@ -1,4 +1,4 @@
-/* What the user may say about the relay itself. */
+/* These are the user's options for the relay itself. */
 #ifndef WALPOST_RELAY_OPTIONS_H
 #define WALPOST_RELAY_OPTIONS_H
 
@@ -9,9 +9,9 @@
 #include "walpost/wal/cleanup.h"
 
 enum wp_sink_kind { WP_SINK_KIND_KAFKA, WP_SINK_KIND_STDOUT };
-/* What an event that can never be delivered does. */
+/* An event that can never be delivered has this effect. */
 enum wp_poison { WP_POISON_STOP, WP_POISON_DEAD_LETTER, WP_POISON_PARK };
-/* What a stop for a human does: end the process, or stay up and wait for the signal to. */
+/* A stop for a human ends the process, or keeps it up until the signal to end comes. */
 enum wp_on_halt { WP_ON_HALT_EXIT, WP_ON_HALT_HOLD };
 
 struct wp_park_options {
@@ -41,10 +41,10 @@ struct wp_relay_options {
 };
 
 /*
- * How much may be in flight, where events go to so many partitions? A request to Kafka carries events of one partition, and costs librdkafka a look at each partition
- * of the broker: with a fixed number of events in flight, twice the partitions make twice the
- * requests of half the size, each at twice the price. So the bounds grow with the partitions in
- * use: as configured they are for 256 partitions, each further 256 add them once more.
+ * How much may be in flight, where events go to so many partitions? A request to Kafka carries events of one partition,
+ * and costs librdkafka a look at each partition of the broker: with a fixed number of events in flight, twice the
+ * partitions make twice the requests of half the size, each at twice the price. So the bounds grow with the partitions
+ * in use: as configured they are for 256 partitions, each further 256 add them once more.
  */
 #define WP_IN_FLIGHT_PARTITIONS 256
 #define WP_IN_FLIGHT_TIMES_MAX 8
@@ -54,7 +54,7 @@ struct wp_in_flight_limits {
 	size_t bytes;
 };
 
-/* Never less for more partitions; SIZE_MAX partitions: the most there can be. */
+/* More partitions never give less; SIZE_MAX partitions give the most there can be. */
 struct wp_in_flight_limits wp_in_flight_limits_for(const struct wp_relay_options *options,
 						   size_t partitions);
 

@@ -1,4 +1,4 @@
-/* What is parked, in figures: for metrics and status. */
+/* These figures tell what is parked, for metrics and status. */
 #ifndef WALPOST_RELAY_PARKING_FIGURES_H
 #define WALPOST_RELAY_PARKING_FIGURES_H
 

@@ -27,11 +27,11 @@ struct wp_pending_dead_letters {
 };
 
 void wp_pending_dead_letters_release(struct wp_pending_dead_letters *d);
-/* NULL: it is none of them. Valid until the next add or forget. */
+/* Returns NULL when the event is none of them. The answer is valid until the next add or forget. */
 const struct wp_pending_dead_letter *
 wp_pending_dead_letters_find(const struct wp_pending_dead_letters *d,
 			     const struct wp_position *position);
-/* Of one that is there already, letter and reason are replaced. WP_FULL; WP_NOMEM. */
+/* If the event is there already, letter and reason are replaced. WP_FULL; WP_NOMEM. */
 enum wp_rc wp_pending_dead_letters_add(struct wp_pending_dead_letters *d,
 				       const struct wp_pending_dead_letter *pending) WP_MUST_CHECK;
 /* Those of transactions that commit below the confirmed LSN will not come again. */

@@ -55,7 +55,7 @@ struct wp_pipeline_counts {
 	uint64_t reissues_elsewhere; /* and for another slot */
 };
 
-/* What the last taken frame was; for feedback. */
+/* This tells what the last taken frame was, for feedback. */
 struct wp_taken {
 	bool keepalive;
 	bool reply_requested;
@@ -74,7 +74,7 @@ struct wp_taken {
 	wp_lsn wal_end;
 };
 
-/* The event that was refused with WP_DATA, or went to the sink last: for people. */
+/* This names, for people, the event that was refused with WP_DATA, or went to the sink last. */
 struct wp_event_name {
 	char table[512];
 	char id[128]; /* cut, made printable */
@@ -88,7 +88,7 @@ struct wp_event_name {
 
 struct wp_pipeline;
 
-/* WP_CONFIG with the error: the outbox's options. */
+/* WP_CONFIG with the error: the outbox's options are wrong. */
 enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipeline **ret,
 			   struct wp_error *error) WP_MUST_CHECK;
 void wp_pipeline_free(struct wp_pipeline *p);
@@ -103,45 +103,46 @@ enum wp_rc wp_pipeline_change(struct wp_pipeline *p, const struct wp_outboxes *o
 void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelines,
 		       const char *encoding);
 /*
- * After begin: what the catalog says of columns, and how values come. Without memory some
- * enums stay unknown: their columns are then refused as those of any other type.
+ * Tells, after begin, what the catalog says of columns, and how values come. Without memory some enums stay unknown:
+ * their columns are then refused as those of any other type.
  */
 void wp_pipeline_know(struct wp_pipeline *p, const struct wp_column_facts *facts,
 		      enum wp_transfer transfer);
 /*
- * WP_OK: taken. WP_FULL: the ledger has no room. WP_AGAIN: the sink takes nothing
- * now, or wp_pipeline_awaited() is not known yet. WP_PAUSE: partitions must be known as of wp_pipeline_question(). WP_DATA: this event can
- * never be delivered; with poison = dead-letter, nor can its dead letter; with park, be parked. WP_CONFIG: a human must act (columns missing, a relation
- * that nobody configured, an update that is to stop the relay). WP_IO: the sink is broken. WP_PROTO, WP_NOMEM.
+ * WP_OK: taken. WP_FULL: the ledger has no room. WP_AGAIN: the sink takes nothing now, or wp_pipeline_awaited() is not
+ * known yet. WP_PAUSE: partitions must be known as of wp_pipeline_question(). WP_DATA: this event can never be
+ * delivered; with poison = dead-letter, nor can its dead letter; with park, nor be parked. WP_CONFIG: a human must act
+ * (columns missing, a relation that nobody configured, an update that is to stop the relay). WP_IO: the sink is broken.
+ * WP_PROTO, WP_NOMEM.
  */
 enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, struct wp_taken *ret,
 			    struct wp_error *error) WP_MUST_CHECK;
-/* The last WP_AGAIN: the subject whose schema id must be known; NULL: none. */
+/* After WP_AGAIN, returns the subject whose schema id must be known; NULL: none. */
 const struct wp_subject *wp_pipeline_awaited(const struct wp_pipeline *p);
-/* The last WP_CONFIG: a column of a type that the facts do not know. Fresh ones may. */
+/* Was the last WP_CONFIG for a column of a type that the facts do not know? Fresh ones may. */
 bool wp_pipeline_wants_facts(const struct wp_pipeline *p);
-/* The last WP_CONFIG: a column that does not come in binary. As text it would do. */
+/* Was the last WP_CONFIG for a column that does not come in binary? As text it would do. */
 bool wp_pipeline_wants_text(const struct wp_pipeline *p);
-/* The last WP_PAUSE: the transaction that the partitions must cover. */
+/* Returns the transaction that the partitions must cover, after WP_PAUSE. */
 uint32_t wp_pipeline_question(const struct wp_pipeline *p);
-/* Between Begin and Commit. */
+/* Is the stream between Begin and Commit? */
 bool wp_pipeline_in_transaction(const struct wp_pipeline *p);
-/* Of that transaction an event went to the sink. */
+/* Did an event of that transaction go to the sink? */
 bool wp_pipeline_has_sent(const struct wp_pipeline *p);
-/* Of the transaction that it is in, or was in last: microseconds since 2000-01-01 UTC. */
+/* Returns the time of the transaction that it is in, or was in last: microseconds since 2000-01-01 UTC. */
 int64_t wp_pipeline_commit_time(const struct wp_pipeline *p);
 const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p);
-/* Events that were not sent because nobody wants them. */
+/* Counts events that were not sent because nobody wants them. */
 const struct wp_drop_counts *wp_pipeline_dropped(const struct wp_pipeline *p);
 const struct wp_event_name *wp_pipeline_last_event(struct wp_pipeline *p);
-/* That of a record which a sink has. */
+/* Names the event of a record which a sink has. */
 void wp_event_name_of(const struct wp_record *record, struct wp_event_name *ret);
-/* Of the event sent last, without its names. */
+/* These are of the event sent last, without its names. */
 const struct wp_position *wp_pipeline_last_position(const struct wp_pipeline *p);
 size_t wp_pipeline_last_size(const struct wp_pipeline *p);
-/* Bytes written anew since the beginning, also for what was not sent: the work of the pipeline. */
+/* Returns the bytes written anew since the beginning, also for what was not sent: the work of the pipeline. */
 uint64_t wp_pipeline_written(const struct wp_pipeline *p);
-/* Why the event sent last went to the dead-letter topic. */
+/* Returns why the event sent last went to the dead-letter topic. */
 const struct wp_error *wp_pipeline_reason(const struct wp_pipeline *p);
 /*
  * The event sent last was refused alone, for that reason, and the code in constant text: when it
@@ -152,9 +153,9 @@ const struct wp_error *wp_pipeline_reason(const struct wp_pipeline *p);
 enum wp_rc wp_pipeline_divert(struct wp_pipeline *p, const char *reason,
 			      const char *code) WP_MUST_CHECK;
 /*
- * Sends a parked event again, or its dead letter, beside the ledger. As wp_pipeline_take() answers
- * of events; WP_CONFIG with the error: of no outbox that is configured. `ret_dropped`: nobody wants it
- * any more, and nothing was sent.
+ * Sends a parked event again, or its dead letter, beside the ledger. It answers as wp_pipeline_take() does for events;
+ * WP_CONFIG with the error: the event is of no outbox that is configured. `ret_dropped`: nobody wants it any more, and
+ * nothing was sent.
  */
 enum wp_rc wp_pipeline_send_parked(struct wp_pipeline *p, const struct wp_parking_row *row,
 				   bool *ret_dropped, struct wp_error *error) WP_MUST_CHECK;

@@ -20,7 +20,7 @@
 #include "walpost/relay/pipeline.h"
 #include "walpost/wal/cleanup.h"
 
-/* What is relayed, and what the source is to bring for it. Both borrowed. */
+/* A task is what is relayed, and what the source is to bring for it. Both are borrowed. */
 struct wp_relay_task {
 	const struct wp_outboxes *outboxes;
 	const struct wp_requirements *wanted; /* for the source's want() */
@@ -56,7 +56,7 @@ struct wp_note {
 	int64_t wait_ms; /* -1: none */
 };
 
-/* Of what is in flight; when that is nothing, of the row that can not be sent yet. */
+/* This is the oldest of what is in flight; when that is nothing, the row that cannot be sent yet. */
 struct wp_relay_oldest {
 	bool any;
 	int64_t commit_time_us; /* since 2000-01-01 UTC, by the server's clock */
@@ -127,8 +127,8 @@ struct wp_relay_snapshot {
 };
 
 /*
- * Bytes between what the server has and what was confirmed. False: not known, for this relay has
- * not streamed yet, or another has the slot by now.
+ * Gives the bytes between what the server has and what was confirmed. False: they are not known, for this relay has not
+ * streamed yet, or another has the slot by now.
  */
 bool wp_relay_lag(const struct wp_relay_snapshot *s, uint64_t *ret);
 
@@ -144,27 +144,27 @@ enum wp_step {
 	WP_STEP_OVER, /* stopped: wp_relay_exit_code() */
 };
 enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now);
-/* When the next step is due at the latest, as the last one left it; monotonic ms. */
+/* Returns when the next step is due at the latest, as the last one left it; monotonic ms. */
 int64_t wp_relay_due(const struct wp_relay *r);
-/* Begin to stop: take no more, wait for reports, end the copy. */
+/* Begins to stop: takes no more, waits for reports, ends the copy. */
 void wp_relay_stop(struct wp_relay *r, struct wp_now now);
 int wp_relay_exit_code(const struct wp_relay *r);
 /*
- * A new task, in effect between two transactions (within one while a topic is awaited, for which it
- * may be the cure), once nothing is in flight: the stream begins anew. What the server, or the first
- * row, then refuses is taken back, with the note `reload_refused`. A task that is not in effect yet
- * is replaced. WP_CONFIG with the error: too late, the relay stops or is held.
+ * A new task takes effect between two transactions (within one while a topic is awaited, for which it may be the cure),
+ * once nothing is in flight: the stream begins anew. What the server, or the first row, then refuses is taken back,
+ * with the note `reload_refused`. A task that is not in effect yet is replaced. WP_CONFIG with the error: too late, the
+ * relay stops or is held.
  */
 enum wp_rc wp_relay_reload(struct wp_relay *r, const struct wp_relay_task *task,
 			   struct wp_error *error) WP_MUST_CHECK;
-/* Must they still be there? */
+/* Must these outboxes still be there? */
 bool wp_relay_uses(const struct wp_relay *r, const struct wp_outboxes *outboxes);
 /* Takes the oldest note; false: none. At most 64 are kept, the oldest go first. */
 bool wp_relay_take_note(struct wp_relay *r, struct wp_note *ret);
 void wp_relay_take_snapshot(const struct wp_relay *r, struct wp_relay_snapshot *ret);
-/* Borrowed, until the relay is freed. */
+/* The meter is borrowed, until the relay is freed. */
 const struct wp_meter *wp_relay_meter(const struct wp_relay *r);
-/* The most bytes that were in flight since it was asked last. */
+/* Returns the most bytes that were in flight since it was asked last. */
 size_t wp_relay_take_highest(struct wp_relay *r);
 
 #endif

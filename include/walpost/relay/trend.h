@@ -1,7 +1,7 @@
 /*
- * How a slot moves, from samples taken now and then: from two of them, how fast the relay
- * confirms and the server writes, whether the distance shrinks and when it is gone; and, from
- * the guard, when the slot would be lost.
+ * How does a slot move? Of samples that are taken now and then, two tell how fast the relay
+ * confirms and the server writes, whether the distance shrinks and when it is gone; the guard
+ * tells when the slot would be lost.
  *
  * Pure: time is passed in (monotonic ms). Bounded: by the guard.
  */

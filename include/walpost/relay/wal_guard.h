@@ -56,7 +56,7 @@ void wp_wal_guard_forget(struct wp_wal_guard *g);
 /* `server`: how far the log is written; 0: not known. */
 struct wp_wal_guard_estimate wp_wal_guard_sample(struct wp_wal_guard *g, int64_t now_ms,
 						 int64_t safe_size, uint64_t server);
-/* Is this estimate to be told? Once a minute while it is bad, and when it turns urgent. */
+/* Is this estimate to be told? It is once a minute while it is bad, and when it turns urgent. */
 bool wp_wal_guard_tells(struct wp_wal_guard *g, int64_t now_ms,
 			const struct wp_wal_guard_estimate *e);
 
