@@ -73,7 +73,7 @@ static void read_plain(struct reader *r)
 		put(r, *r->at++);
 }
 
-/* A column or a header's name; NUL-terminated in the storage. */
+/* Reads the name of a column or a header, NUL-terminated in the storage. */
 static const char *read_name(struct reader *r)
 {
 	const char *name = r->to;

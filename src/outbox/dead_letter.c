@@ -26,7 +26,7 @@ static struct wp_span beginning_of(struct wp_span text)
 	return (struct wp_span){ text.data, text.size < BARE_ID_MAX ? text.size : BARE_ID_MAX };
 }
 
-/* What is left out can be read where it came from, as long as the row is there: of no message. */
+/* What is left out can be read where it came from while the row is there: of a message nowhere. */
 static const char *note_omitted(struct wp_dead_letter *d, const struct wp_record *record,
 				const char *payload_column, enum wp_letter letter)
 {
@@ -44,7 +44,7 @@ static const char *note_omitted(struct wp_dead_letter *d, const struct wp_record
 	return d->omitted;
 }
 
-/* Those within the value only where that is left out. */
+/* Columns within the value are added only where that is left out. */
 static void add_column_headers(struct wp_dead_letter *d, struct headers *h,
 			       const struct wp_record *record, enum wp_letter letter)
 {

@@ -11,7 +11,7 @@
 #include "walpost/wal/relations.h"
 #include "walpost/wal/source.h"
 
-/* Attached to a relation: whose rows are its, and what is made of them. */
+/* This is attached to a relation: whose rows are its, and what is made of them? */
 struct use {
 	struct wp_rows rows;
 	char *root; /* owned: names that `rows` has of the partitions known then; NULL: none */
@@ -174,7 +174,7 @@ static enum wp_rc map_relation(struct wp_decoder *d, const struct wp_relation *r
 	return rc;
 }
 
-/* WP_FULL or WP_NOMEM: what the map of relations answered. */
+/* `rc` is what the map of relations answered: WP_FULL or WP_NOMEM. */
 static enum wp_rc say_no_room(enum wp_rc rc, const char *what, struct wp_error *error)
 {
 	if (rc != WP_FULL)
@@ -254,7 +254,7 @@ static enum wp_rc identify(struct wp_decoder *d, const struct wp_relation *r, st
 
 /* -- rows and messages ------------------------------------------------------ */
 
-/* `rc` is what reading it gave. */
+/* `rc` is what reading the event gave. */
 static enum wp_rc place_event(struct wp_decoder *d, const struct wp_outbox *outbox, enum wp_rc rc,
 			      struct wp_decoded *ret)
 {
@@ -288,13 +288,6 @@ static enum wp_rc decode_row(struct wp_decoder *d, const struct wp_relation *r, 
 	return rc;
 }
 
-static bool is_our_slot(const struct wp_decoder *d, struct wp_span slot)
-{
-	const char *ours = d->setup.outboxes->slot;
-
-	return ours != NULL && wp_span_is(slot, ours);
-}
-
 static struct wp_reissue_facts reissue_facts(const struct wp_decoder *d)
 {
 	return (struct wp_reissue_facts){
@@ -305,7 +298,7 @@ static struct wp_reissue_facts reissue_facts(const struct wp_decoder *d)
 	};
 }
 
-/* One that is sent to the topic where it goes anyway has its place among the outbox's own. */
+/* An event that is sent to the topic where it goes anyway has its place among the outbox's own. */
 static void forget_own_topic(const struct wp_outbox *outbox, struct wp_event *event)
 {
 	const struct wp_span topic = event->topic;
@@ -316,7 +309,7 @@ static void forget_own_topic(const struct wp_outbox *outbox, struct wp_event *ev
 		event->topic = topic;
 }
 
-/* Its relay sends it, if there is one. */
+/* The relay of that slot sends it, if there is one. */
 static void leave_elsewhere(const struct wp_reissue *reissue, struct wp_decoded *ret,
 			    struct wp_error *error)
 {
@@ -330,21 +323,22 @@ static void leave_elsewhere(const struct wp_reissue *reissue, struct wp_decoded 
 }
 
 /*
- * What cannot be told whose it is is nobody's loss: who had it inserted keeps what is to be sent
- * until its event is confirmed.
+ * It is nobody's loss when it cannot be told whose a row is: who had it inserted keeps what is to
+ * be sent until its event is confirmed.
  */
 static enum wp_rc decode_reissue(struct wp_decoder *d, const struct wp_relation *r,
 				 const struct wp_tuple *row, struct wp_decoded *ret,
 				 struct wp_error *error)
 {
 	const struct wp_reissue_facts facts = reissue_facts(d);
+	const char *slot = d->setup.outboxes->slot;
 	struct wp_reissue reissue;
 
 	if (wp_reissue_read(r, row, &reissue, error) != WP_OK) {
 		ret->kind = WP_DECODED_REISSUE_REFUSED;
 		return WP_OK;
 	}
-	if (!is_our_slot(d, reissue.slot)) {
+	if (slot == NULL || !wp_span_is(reissue.slot, slot)) {
 		if (!reissue.is_mark)
 			leave_elsewhere(&reissue, ret, error);
 		return WP_OK;
@@ -441,7 +435,7 @@ static enum wp_rc decode_insert(struct wp_decoder *d, const struct wp_change *ch
 	return WP_OK;
 }
 
-/* Between Begin and Commit, as a row. */
+/* The message stands between Begin and Commit, as a row does. */
 static enum wp_rc decode_message_event(struct wp_decoder *d, const struct wp_outbox *outbox,
 				       struct wp_span content, struct wp_decoded *ret,
 				       struct wp_error *error)
@@ -474,8 +468,8 @@ static enum wp_rc decode_message(struct wp_decoder *d, const struct wp_change *c
 }
 
 /*
- * Whose row was changed or deleted: `ret` is NULL when it is of no outbox. WP_PAUSE: it may be
- * of a partition of one, which is asked first.
+ * Finds whose row was changed or deleted: `ret` is NULL when it is of no outbox. WP_PAUSE: it may
+ * be of a partition of one, which is asked first.
  */
 static enum wp_rc find_outbox_of_row(struct wp_decoder *d, uint32_t oid,
 				     const struct wp_outbox **ret)
@@ -532,7 +526,7 @@ static enum wp_rc decode_begin(struct wp_decoder *d, const struct wp_change *cha
 		.commit_time_us = change->as.begin.commit_time_us,
 		.next = {
 			.epoch = d->setup.epoch,
-			/* That of the commit: after a promotion not the server's present one. */
+			/* It is the commit's: after a promotion not the server's present one. */
 			.timeline = wp_timelines_at(&d->timelines, commit_lsn),
 			.commit_lsn = commit_lsn,
 		},

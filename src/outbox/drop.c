@@ -46,7 +46,7 @@ static enum wp_rc read_milliseconds(struct wp_span text, int64_t *ret_us, struct
 	return WP_OK;
 }
 
-/* Since 1970. */
+/* Gives the time since 1970. */
 static enum wp_rc read_expiry_time(const struct wp_event *event, int64_t *ret_us,
 				   struct wp_error *error)
 {

@@ -23,7 +23,7 @@ enum wp_rc wp_json_headers_init(struct wp_json_headers *h, struct wp_span text,
 				    "{\"name\": \"value\"}, or NULL for none",
 				    wp_excerpt(&value, json.text));
 	}
-	/* A string is never longer unescaped. One for the empty. */
+	/* A string is never longer unescaped. One more is for the empty text. */
 	enum wp_rc rc = wp_buffer_reserve(into, text.size + 1);
 	if (rc != WP_OK)
 		return wp_error_set(error, rc, "no room for headers of %zu bytes", text.size);
@@ -32,7 +32,7 @@ enum wp_rc wp_json_headers_init(struct wp_json_headers *h, struct wp_span text,
 	return WP_OK;
 }
 
-/* WP_DATA: it holds half of a pair. */
+/* WP_DATA: the string holds half of a pair. */
 static enum wp_rc unescape_header(struct wp_json_headers *h, struct wp_span string,
 				  struct wp_span *ret)
 {

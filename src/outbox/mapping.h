@@ -1,6 +1,6 @@
 /*
- * Which column of a relation means what: made by table.c once for a Relation, read by row.c
- * for each row.
+ * Which column of a relation means what? A mapping is made by table.c once for a Relation, and
+ * read by row.c for each row.
  */
 #ifndef WALPOST_SRC_OUTBOX_MAPPING_H
 #define WALPOST_SRC_OUTBOX_MAPPING_H
@@ -13,7 +13,7 @@
 
 #define WP_NO_COLUMN SIZE_MAX
 
-/* What one column at most can be. */
+/* One column at most can be each of these. */
 enum wp_role {
 	WP_ROLE_ID,
 	WP_ROLE_KEY,
@@ -32,10 +32,10 @@ enum wp_role {
 	WP_ROLE_COUNT,
 };
 
-/* What several can be, by name. */
+/* Several columns can be each of these, by name. */
 enum wp_list { WP_LIST_HEADERS, WP_LIST_MEMBERS, WP_LIST_EXTENSIONS, WP_LIST_COUNT };
 
-/* The option that names the column, and the name, which is "" when there is none. */
+/* These return the option that names the column, and the name, which is "" when there is none. */
 const char *wp_role_option(enum wp_role role);
 const char *wp_role_column(const struct wp_outbox_options *options, enum wp_role role);
 const char *wp_list_option(enum wp_list list);
@@ -56,8 +56,7 @@ struct wp_mapped_field {
 };
 
 /*
- * One allocation, for a partitioned table may have thousands of leaves: the struct, its
- * fields, then all texts.
+ * It is one allocation, for a partitioned table may have thousands of leaves: the struct, its fields, then all texts.
  */
 struct wp_mapping {
 	const struct wp_outbox_options *options; /* borrowed */

@@ -113,7 +113,7 @@ static void note_member_fault(struct wp_members *s, const struct wp_member_fault
 		s->fault = *fault;
 }
 
-/* One longer than any that is looked for is not it. */
+/* A name longer than any that is looked for is not it. */
 static enum wp_rc is_member_name(struct wp_members *s, struct wp_span string, struct wp_span name,
 				 bool *ret)
 {
@@ -179,7 +179,7 @@ static enum wp_rc read_and_find(struct wp_members *s, struct wp_member *m, struc
 	return WP_OK;
 }
 
-/* Printed: \x and digits. */
+/* Is it printed, as \x and digits? */
 static bool is_hex(const struct wp_member *m, const struct wp_value *value)
 {
 	return m->type == WP_TYPE_BYTEA && value->kind == WP_VALUE_TEXT;
@@ -216,7 +216,7 @@ enum wp_rc wp_members_find(struct wp_members *s, const struct wp_tuple *row, str
 		const struct wp_value *value = &row->values[m->column];
 		m->is_found = m->is_read = m->is_unread = false;
 		s->values[s->column_count + i] = (struct wp_value){ .kind = WP_VALUE_NULL };
-		/* Decoded when there is room, then perhaps unescaped. */
+		/* It is decoded when there is room, then perhaps unescaped. */
 		if (is_hex(m, value)) {
 			*ret_room += value->bytes.size;
 			continue;
@@ -251,7 +251,7 @@ static struct wp_span decoded(struct wp_span text, struct wp_buffer *texts)
 	return (struct wp_span){ .data = to, .size = count };
 }
 
-/* Without quotes and escapes. */
+/* Returns the string without quotes and escapes. */
 static struct wp_span string_text(struct wp_members *s, struct wp_member *m,
 				  struct wp_buffer *texts)
 {

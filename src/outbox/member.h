@@ -1,5 +1,5 @@
 /*
- * A member of a JSON column in place of a column: wherever an option names a column of a table, it may
+ * A member of a JSON column may take the place of a column: wherever an option names a column of a table, it may
  * name what PostgreSQL's operators of the same look give.
  *
  *   Content->Headers          JSON, as it stands in the column: a string with its quotes, null as null
@@ -35,7 +35,7 @@ struct wp_member_path {
 	bool is_text;
 };
 
-/* False: it is the name of a column. */
+/* False: the text is the name of a column. */
 bool wp_member_path_parse(const char *text, struct wp_member_path *ret);
 
 struct wp_member {
@@ -60,7 +60,7 @@ enum wp_member_fault_kind {
 	WP_MEMBER_HALF_PAIR, /* of surrogates, which is no text */
 };
 
-/* The first that is wrong with a row. */
+/* This is the first that is wrong with a row. */
 struct wp_member_fault {
 	enum wp_member_fault_kind kind;
 	const struct wp_member *member;
@@ -79,7 +79,7 @@ struct wp_members {
 	struct wp_member_fault fault; /* of the last row */
 };
 
-/* Room for `count` members whose texts, each with its NUL, are `size` bytes. WP_NOMEM. */
+/* Makes room for `count` members whose texts, each with its NUL, are `size` bytes. WP_NOMEM. */
 enum wp_rc wp_members_new(size_t column_count, size_t count, size_t size,
 			  struct wp_members **ret) WP_MUST_CHECK;
 void wp_members_free(struct wp_members *s);

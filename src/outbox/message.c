@@ -8,7 +8,7 @@
 #include "walpost/base/display.h"
 #include "walpost/outbox/message.h"
 
-/* A member that is looked for, and what it means; of one name there may be several. */
+/* Members are looked for by name, and have a meaning; of one name there may be several. */
 struct wanted {
 	struct wp_span name; /* borrowed from the options, or from a list */
 	enum wp_role role;   /* WP_ROLE_COUNT: it is the field `index` of `list` */
@@ -24,7 +24,7 @@ struct wp_message_reader {
 	char table[sizeof("messages of prefix ") + 64]; /* what stands for one in sentences */
 };
 
-/* What a member can be; a column's type is known, a member's is seen. */
+/* A member can be of these types; a column's is known, a member's is seen. */
 static const struct wp_column_type text_type = { .type = WP_TYPE_TEXT,
 						 .modifier = -1,
 						 .is_optional = true };
@@ -117,14 +117,14 @@ static void clear_event(const struct wp_message_reader *r, struct wp_event *e)
 	begin_fields(&r->lists[WP_LIST_MEMBERS], &e->members);
 	begin_fields(&r->lists[WP_LIST_EXTENSIONS], &e->extensions);
 	e->id_type = e->key_type = e->type_type = e->payload_type = &text_type;
-	/* A number of milliseconds: of a text nothing says in which form it is. */
+	/* It is a number of milliseconds: of a text nothing says in which form it is. */
 	e->timestamp_type = e->expires_type = &number_type;
 	e->table = r->table;
 }
 
 /* -- JSON -------------------------------------------------------------------- */
 
-/* A value of a member, and what it is. */
+/* This is a value of a member, and what it is. */
 struct member {
 	struct wp_span value;
 	const struct wp_column_type *type;
@@ -165,7 +165,7 @@ static enum wp_rc read_json_member(const struct wp_json *json, struct wp_buffer 
 	}
 }
 
-/* The event, and what stands in for its key. */
+/* This is the event, and what stands in for its key. */
 struct reading {
 	struct wp_event *event; /* borrowed */
 	struct member fallback;
@@ -253,7 +253,7 @@ static void set_member(const struct wp_message_reader *r, struct wp_span name,
 	}
 }
 
-/* By reading it once more: the walk only knows that something is wrong. */
+/* Reads it once more, for the walk only knows that something is wrong. */
 static enum wp_rc say_not_json(const struct wp_message_reader *r, struct wp_span content,
 			       struct wp_error *error)
 {

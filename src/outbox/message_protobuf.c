@@ -1,3 +1,4 @@
+/* Reads a walpost.v1.Message where it stands (message.h). */
 #include <string.h>
 
 #include "walpost/outbox/message.h"

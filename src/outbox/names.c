@@ -110,7 +110,7 @@ static void read_part(struct reader *r, struct part *part)
 	skip_spaces(r);
 }
 
-/* One or two parts; a schema of size 0 means that none was given. */
+/* Reads one or two parts; a schema of size 0 means that none was given. */
 static void read_name(struct reader *r, struct pattern *ret)
 {
 	ret->schema = (struct part){ .size = 0 };
@@ -149,8 +149,8 @@ enum wp_rc wp_table_name_parse(const char *text, struct wp_table_name *ret, stru
 }
 
 /*
- * Keywords that cannot stand unquoted as a schema (pg_get_keywords() of PostgreSQL
- * 15 to 18, catcode R and T). Behind a dot SQL takes every keyword.
+ * These keywords cannot stand unquoted as a schema (pg_get_keywords() of PostgreSQL 15 to 18,
+ * catcode R and T). Behind a dot SQL takes every keyword.
  */
 static bool is_keyword(const char *text)
 {
@@ -213,7 +213,7 @@ char *wp_table_name_text(const struct wp_table_name *name, char *text, size_t si
 	return text;
 }
 
-/* An upper bound of the items: quoted commas count too. */
+/* This is an upper bound of the items: quoted commas count too. */
 static size_t count_commas(const char *list)
 {
 	size_t count = 0;

@@ -32,7 +32,7 @@ struct wp_span wp_origin_value(const struct wp_origin *origin, enum wp_origin_pa
 	return part == WP_ORIGIN_SCHEMA ? origin->schema : origin->table;
 }
 
-/* Of the variable that `at` begins with; 0: of none. */
+/* Returns the size of the variable that `at` begins with; 0: it begins with none. */
 static size_t variable_size(const char *at, enum wp_origin_part *ret)
 {
 	for (size_t i = 0; i < VARIABLES; i++) {

@@ -116,17 +116,13 @@ const struct wp_outbox *wp_outbox_set_at(const struct wp_outbox_set *s, size_t i
 	return &s->entries[index].outbox;
 }
 
-/* Without a table its parts are empty, as no relation's are. */
-static bool is_outbox_table(const struct entry *e, struct wp_span schema, struct wp_span name)
-{
-	return wp_span_is(schema, e->table.schema) && wp_span_is(name, e->table.name);
-}
-
 static const struct entry *entry_of_table(const struct wp_outbox_set *s, struct wp_span schema,
 					  struct wp_span name)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		if (is_outbox_table(&s->entries[i], schema, name))
+		/* Without a table its parts are empty, as no relation's are. */
+		const struct wp_table_name *table = &s->entries[i].table;
+		if (wp_span_is(schema, table->schema) && wp_span_is(name, table->name))
 			return &s->entries[i];
 	}
 	return NULL;
@@ -191,7 +187,7 @@ bool wp_outbox_set_ignores(const struct wp_outbox_set *s, struct wp_span schema,
 	return wp_patterns_match(s->ignore, schema, name);
 }
 
-/* Tables of walpost itself; a publication FOR ALL TABLES brings their rows along. */
+/* These tables are walpost's own; a publication FOR ALL TABLES brings their rows along. */
 static enum wp_rows_kind kind_by_name(struct wp_span schema, struct wp_span name)
 {
 	if (!wp_span_is(schema, "walpost"))
@@ -201,7 +197,7 @@ static enum wp_rows_kind kind_by_name(struct wp_span schema, struct wp_span name
 	return wp_span_is(name, "reissue") ? WP_ROWS_REISSUE : WP_ROWS_UNKNOWN;
 }
 
-/* Of a pattern's table, or one that a partition of it is of, by that name. */
+/* A pattern's rows come from the table of that name, which a partition may be of. */
 static struct wp_rows event_rows(const struct entry *e, struct wp_span schema, struct wp_span name)
 {
 	struct wp_origin origin = { schema, name };
@@ -222,7 +218,7 @@ struct wp_rows wp_outbox_set_rows(const struct wp_outbox_set *s, struct wp_span 
 	return (struct wp_rows){ .kind = kind_by_name(schema, name) };
 }
 
-/* Its place among those that have one. */
+/* `table` is its place among those that have one. */
 static const struct entry *entry_at_table(const struct wp_outbox_set *s, size_t table)
 {
 	for (size_t i = 0; i < s->count; i++) {
@@ -270,7 +266,7 @@ static bool is_own(const struct wp_outbox_set *s, const struct wp_relation *r)
 	       !(has_outbox_in_schema(s, r->schema) && is_like_an_outbox(s, r));
 }
 
-/* Nobody's rows, as far as the names tell. */
+/* The rows are nobody's, as far as the names tell. */
 static enum wp_rows_kind kind_of_others(const struct wp_outbox_set *s, const struct wp_relation *r)
 {
 	bool is_ignored = wp_outbox_set_ignores(s, r->schema, r->name);

@@ -45,7 +45,7 @@ enum wp_rc wp_parked_bytes(struct wp_buffer *into, const char *name, struct wp_s
 	return rc == WP_OK ? wp_buffer_append_byte(into, '"') : rc;
 }
 
-/* WP_CONFIG: in a binary form that is not read. */
+/* WP_CONFIG: the value is in a binary form that is not read. */
 static enum wp_rc column_text(const struct wp_relations *types, const struct wp_column *column,
 			      const struct wp_value *value, struct wp_buffer *texts,
 			      struct wp_span *ret)

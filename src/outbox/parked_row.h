@@ -1,5 +1,5 @@
 /*
- * What an event was read from, as walpost.parked keeps it: the columns of a row as text in the
+ * walpost.parked keeps what an event was read from: the columns of a row as text in the
  * form that walpost.reissue has them (reissue.h), or the bytes of a message.
  *
  * Owns nothing. Pure.
@@ -19,10 +19,10 @@ enum wp_rc wp_parked_row_write(struct wp_buffer *into, const struct wp_relations
 			       const struct wp_relation *relation, const struct wp_tuple *row,
 			       struct wp_buffer *texts) WP_MUST_CHECK;
 
-/* `"name": "text"` with a comma before it, or null; likewise numbers. */
+/* Writes `"name": "text"` with a comma before it, or null; likewise numbers. */
 enum wp_rc wp_parked_text(struct wp_buffer *into, const char *name,
 			  struct wp_span text) WP_MUST_CHECK;
-/* The bytes as \x and digits. */
+/* Writes the bytes as \x and digits. */
 enum wp_rc wp_parked_bytes(struct wp_buffer *into, const char *name,
 			   struct wp_span bytes) WP_MUST_CHECK;
 

@@ -10,10 +10,10 @@
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/route.h"
 
-/* Of WP_COLUMNS_MAX columns a few times as much as it takes. */
+/* This is a few times as much as WP_COLUMNS_MAX columns take. */
 enum { DESCRIPTION_SIZE_MAX = 1024 * 1024 };
 
-/* The mapping of an outbox's last row, and of which columns that was. */
+/* This is the mapping of an outbox's last row, and of which columns that was. */
 struct made {
 	const struct wp_outbox *outbox;
 	struct wp_mapping *mapping; /* owned */
@@ -40,15 +40,6 @@ struct wp_reissues {
 
 /* -- what a row says ---------------------------------------------------------- */
 
-/* NULL: the table has no such column. */
-static const struct wp_value *column_value(const struct wp_relation *relation,
-					   const struct wp_tuple *tuple, const char *column)
-{
-	int index = wp_relation_column(relation, wp_span_of(column));
-
-	return index >= 0 && (size_t)index < tuple->count ? &tuple->values[index] : NULL;
-}
-
 /* A jsonb in binary is a version and the text; a later version is for a later walpost. */
 static bool take_json(const struct wp_value *value, struct wp_span *ret)
 {
@@ -69,12 +60,13 @@ enum wp_rc wp_reissue_read(const struct wp_relation *relation, const struct wp_t
 	const struct wp_value *values[sizeof(names) / sizeof(names[0])];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		values[i] = column_value(relation, tuple, names[i]);
-		if (values[i] == NULL)
+		int index = wp_relation_column(relation, wp_span_of(names[i]));
+		if (index < 0 || (size_t)index >= tuple->count)
 			return wp_error_set(error, WP_DATA,
 					    "a row of walpost.reissue is not sent: the table has "
 					    "no column \"%s\": restore it as in sql/reissue.sql",
 					    names[i]);
+		values[i] = &tuple->values[index];
 	}
 	*ret = (struct wp_reissue){
 		.slot = values[0]->bytes,
@@ -113,7 +105,7 @@ static const struct wp_outbox *find_reissue_outbox(const struct wp_outbox_set *o
 
 	if (wp_span_is_null(reissue->outbox))
 		return NULL;
-	/* With neither it is wrong, or was cut: its name tells what it is. */
+	/* A row with neither is wrong, or was cut: its name tells what it is. */
 	if (wp_span_is_null(reissue->content))
 		outbox = outbox_of_table(outboxes, reissue->outbox);
 	if (outbox == NULL && wp_span_is_null(reissue->row))
@@ -129,7 +121,7 @@ static const struct wp_outbox *find_parked(const struct wp_outbox_set *outboxes,
 	return outbox != NULL ? outbox : outbox_of_table(outboxes, reissue->outbox);
 }
 
-/* "OUTBOX -> TOPIC" in its parts. No name of a topic has an arrow in it. */
+/* Splits "OUTBOX -> TOPIC" into its parts. No name of a topic has an arrow in it. */
 static bool split_destination(struct wp_reissue *reissue)
 {
 	static const char arrow[] = WP_REISSUE_ARROW;
@@ -242,7 +234,7 @@ static bool read_bounded_number(const struct wp_json *json, int64_t min, int64_t
 	return end == digits + json->text.size && *ret >= min && *ret <= max;
 }
 
-/* One member of a column's description. WP_DATA: it is not what it should be. */
+/* Takes one member of a column's description. WP_DATA: it is not what it should be. */
 static enum wp_rc take_member(struct wp_reissues *r, struct wp_span quoted,
 			      const struct wp_json *json, unsigned *seen)
 {
@@ -358,7 +350,7 @@ static enum wp_rc read_columns(struct wp_reissues *r, struct wp_span text, struc
 
 /* -- rows ------------------------------------------------------------------------ */
 
-/* The relation that its Relation message would have told, when the row was taken. */
+/* The relation is the one that its Relation message would have told, when the row was taken. */
 static enum wp_rc map_reissued(const struct wp_reissues *r, const struct wp_outbox *outbox,
 			       const struct wp_outbox_options *options,
 			       const struct wp_reissue_facts *facts, struct wp_mapping **ret,
@@ -396,7 +388,7 @@ static struct made *made_of(struct wp_reissues *r, const struct wp_outbox *outbo
 	return &r->made[i];
 }
 
-/* WP_CONFIG with the error: a column of a type that does not do. */
+/* WP_CONFIG with the error: a column is of a type that does not do. */
 static enum wp_rc find_mapping(struct wp_reissues *r, const struct wp_outbox *outbox,
 			       const struct wp_reissue_facts *facts, const struct wp_mapping **ret,
 			       struct wp_error *error)
@@ -423,7 +415,7 @@ static enum wp_rc find_mapping(struct wp_reissues *r, const struct wp_outbox *ou
 	return WP_OK;
 }
 
-/* What has a type that cannot be written is the text that it came as: a dead letter holds it. */
+/* A value whose type cannot be written is the text that it came as: a dead letter holds it. */
 static void write_as_text(const struct wp_column_type **type)
 {
 	static const struct wp_column_type text = {
@@ -453,7 +445,7 @@ static void write_all_as_text(struct wp_event *event)
 	write_fields_as_text(&event->extensions);
 }
 
-/* What of it can be named, whatever its types are. */
+/* Names what can be named of it, whatever its types are. */
 static enum wp_rc name_reissued_event(struct wp_reissues *r, const struct wp_outbox *outbox,
 				      const struct wp_reissue_facts *facts,
 				      const struct wp_tuple *row, struct wp_event *ret)
@@ -477,7 +469,7 @@ static enum wp_rc name_reissued_event(struct wp_reissues *r, const struct wp_out
 	return WP_DATA;
 }
 
-/* That which is none is taken for the outbox's own. */
+/* A name that is none is taken for the outbox's own. */
 static void take_relation_name(struct wp_reissues *r, struct wp_span name)
 {
 	struct wp_table_name table;
@@ -490,7 +482,7 @@ static void take_relation_name(struct wp_reissues *r, struct wp_span name)
 		r->relation[0] = '\0';
 }
 
-/* Of the outbox, or of a pattern's tables the one that the row names. */
+/* Takes the outbox's table, or of a pattern's tables the one that the row names. */
 static enum wp_rc take_table_name(struct wp_reissues *r, const struct wp_outbox *outbox,
 				  struct wp_span name, struct wp_error *error)
 {
@@ -532,7 +524,7 @@ static enum wp_rc row_event(struct wp_reissues *r, const struct wp_reissue *reis
 
 /* -- messages ---------------------------------------------------------------------- */
 
-/* \x and pairs of digits, which are the server's own. */
+/* Decodes \x and pairs of digits, which are the server's own. */
 static enum wp_rc decode_content(struct wp_reissues *r, struct wp_span text, struct wp_span *ret)
 {
 	wp_buffer_empty(&r->content, text.size / 2);
@@ -562,14 +554,9 @@ static enum wp_rc message_event(struct wp_reissues *r, const struct wp_reissue *
 			   : rc;
 }
 
-static bool is_prefix(const struct wp_outbox *outbox, struct wp_span name)
-{
-	return wp_span_is(name, outbox->options->message_prefix);
-}
-
 /* -- both --------------------------------------------------------------------------- */
 
-/* "reason; position". */
+/* Writes "reason; position". */
 static enum wp_rc write_header(struct wp_reissues *r, const struct wp_reissue *reissue)
 {
 	wp_buffer_empty(&r->header, 0);
@@ -582,7 +569,7 @@ static enum wp_rc write_header(struct wp_reissues *r, const struct wp_reissue *r
 	return rc;
 }
 
-/* "OUTBOX -> TOPIC", the outbox by the one name that it has. */
+/* Writes "OUTBOX -> TOPIC", the outbox by the one name that it has. */
 static enum wp_rc write_target(struct wp_reissues *r, const struct wp_outbox *outbox,
 			       struct wp_span name, struct wp_span topic)
 {
@@ -612,7 +599,8 @@ enum wp_rc wp_reissues_event(struct wp_reissues *r, const struct wp_reissue *rei
 			     struct wp_event *ret, struct wp_error *error)
 {
 	bool is_row = outbox->messages == NULL || !wp_span_is_null(reissue->row) ||
-		      (wp_span_is_null(reissue->content) && !is_prefix(outbox, reissue->outbox));
+		      (wp_span_is_null(reissue->content) &&
+		       !wp_span_is(reissue->outbox, outbox->options->message_prefix));
 	enum wp_rc rc = write_header(r, reissue);
 
 	if (rc == WP_OK)

@@ -1,5 +1,5 @@
 /*
- * Rows of walpost.reissue: what is to be sent once more, as a row of its own in the log. Such a
+ * Rows of walpost.reissue tell what is to be sent once more, as rows of their own in the log. Such a
  * row says of which slot and outbox it is, and has either all columns of the outbox's row by name,
  * type and text, or a message's bytes: no Relation message of the outbox is needed, and a table
  * that has changed since does not matter.
@@ -25,10 +25,10 @@
 
 #define WP_REISSUE_ARROW " -> "
 
-/* The reason of a mark of `walpost drain`; its position is the drain's number. */
+/* A mark of `walpost drain` has this reason; its position is the drain's number. */
 #define WP_REISSUE_DRAIN "drain"
 
-/* What a row says; spans are those of the tuple. */
+/* This is what a row says; spans are those of the tuple. */
 struct wp_reissue {
 	struct wp_span slot;
 	struct wp_span outbox;	 /* schema.table, or the prefix of messages */
@@ -45,14 +45,14 @@ struct wp_reissue {
 /* WP_DATA with the error: the table has not the columns that it should have. */
 enum wp_rc wp_reissue_read(const struct wp_relation *relation, const struct wp_tuple *tuple,
 			   struct wp_reissue *ret, struct wp_error *error) WP_MUST_CHECK;
-/* The outbox that it names, if that is among them. A topic behind its name is taken from that. */
+/* Returns the outbox that it names, if that is among them. A topic behind its name is split off. */
 const struct wp_outbox *wp_reissue_outbox(const struct wp_outbox_set *outboxes,
 					  struct wp_reissue *reissue);
-/* Likewise of a name in walpost.parked, with all else that is to be known of the row. */
+/* Likewise for a name in walpost.parked, with all else that is to be known of the row. */
 const struct wp_outbox *wp_reissue_parked_outbox(const struct wp_outbox_set *outboxes,
 						 struct wp_reissue *reissue);
 
-/* What the mapping of a row needs, and the reader of a message. */
+/* The mapping of a row needs these, and so does the reader of a message. */
 struct wp_reissue_facts {
 	const struct wp_relations *types;
 	const struct wp_column_facts *columns;

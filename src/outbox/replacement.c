@@ -10,14 +10,14 @@
 #define GROUP_NAME_SIZE 129 /* PCRE2 takes at most 128 bytes, most versions 32 */
 #define GROUP_NUMBER_MAX 65535
 
-/* A run of literal bytes, a group, or a part of the origin. */
+/* A piece is a run of literal bytes, a group, or a part of the origin. */
 struct piece {
 	uint32_t group; /* or NOT_A_GROUP, SCHEMA, TABLE */
 	const char *text;
 	size_t size;
 };
 
-/* One allocation: the struct, the pieces, the literal bytes. */
+/* It is one allocation: the struct, the pieces, the literal bytes. */
 struct wp_replacement {
 	size_t count;
 	struct piece pieces[];
@@ -51,7 +51,7 @@ static void put_group(struct reader *r, uint32_t group)
 	r->to->pieces[r->to->count++] = (struct piece){ .group = group };
 }
 
-/* Behind a $: the longest number that is a group, but at least one digit. */
+/* Reads behind a $ the longest number that is a group, but at least one digit. */
 static void read_group_number(struct reader *r)
 {
 	uint32_t group = (uint32_t)(*r->at++ - '0');
@@ -119,7 +119,7 @@ static void read_one(struct reader *r)
 	}
 }
 
-/* "routedByValue, other" or "none". */
+/* Writes "routedByValue, other" or "none". */
 static const char *list_groups(const pcre2_code *code, char *text, size_t size)
 {
 	uint32_t count = 0;

@@ -1,4 +1,4 @@
-/* Roles and lists: the options that fill them. */
+/* Says which options fill the roles and the lists of columns. */
 #include <stddef.h>
 #include <string.h>
 

@@ -19,7 +19,7 @@
 #define CACHE_BYTES 262144
 #define CACHED_RAW_MAX 1024 /* longer raw values are not kept */
 
-/* In `cached`: the raw value, the topic, a NUL. */
+/* A slot is free, or has in `cached`: the raw value, the topic, a NUL. */
 struct slot {
 	uint32_t hash;
 	uint32_t offset;
@@ -126,7 +126,7 @@ bool wp_route_has_origin(const struct wp_route *r)
 	return r->has_origin;
 }
 
-/* The slot that holds `raw`, or the free one where it would stand. */
+/* Returns the slot that holds `raw`, or the free one where it would stand. */
 static struct slot *find_cache_slot(struct wp_route *r, struct wp_span raw, uint32_t hash)
 {
 	for (size_t i = hash;; i++) {
@@ -139,21 +139,17 @@ static struct slot *find_cache_slot(struct wp_route *r, struct wp_span raw, uint
 	}
 }
 
-static void clear_cache(struct wp_route *r)
-{
-	memset(r->slots, 0, sizeof(r->slots));
-	r->cached_count = 0;
-	wp_buffer_reset(&r->cached);
-}
-
 static enum wp_rc cache_topic(struct wp_route *r, struct wp_span raw, uint32_t hash,
 			      struct wp_error *error)
 {
 	size_t size = raw.size + r->topic_size + 1;
 
 	static_assert(CACHED_RAW_MAX + WP_TOPIC_SIZE <= CACHE_BYTES, "one always fits");
-	if (r->cached_count == CACHE_COUNT_MAX || size > CACHE_BYTES - r->cached.size)
-		clear_cache(r);
+	if (r->cached_count == CACHE_COUNT_MAX || size > CACHE_BYTES - r->cached.size) {
+		memset(r->slots, 0, sizeof(r->slots));
+		r->cached_count = 0;
+		wp_buffer_reset(&r->cached);
+	}
 	if (wp_buffer_reserve(&r->cached, size) != WP_OK)
 		return wp_error_set(error, WP_NOMEM, "out of memory for a cache of topics");
 
@@ -191,7 +187,7 @@ static enum wp_rc say_gave_up(int errnum, struct wp_span raw, struct wp_error *e
 			    wp_excerpt(&shown, raw), text);
 }
 
-/* Behind the end of the topic. WP_FULL: it is longer than a topic may be, and was cut. */
+/* Appends behind the end of the topic. WP_FULL: it is longer than a topic may be, and was cut. */
 static enum wp_rc append_to_topic(struct wp_route *r, const uint8_t *bytes, size_t size)
 {
 	size_t room = WP_TOPIC_SIZE - 1 - r->topic_size;
@@ -245,8 +241,9 @@ bool wp_topic_is_fixed(const char *replacement)
 }
 
 /*
- * Topic.INTERNAL_TOPICS of Kafka, and its metadata log. Kafka answers a write with INVALID_TOPIC_EXCEPTION
- * (ReplicaManager: "Cannot append to internal topic"), as it answers much else.
+ * These are Topic.INTERNAL_TOPICS of Kafka, and its metadata log. Kafka answers a write with
+ * INVALID_TOPIC_EXCEPTION (ReplicaManager: "Cannot append to internal topic"), as it answers much
+ * else.
  */
 static bool is_internal(const char *topic)
 {
@@ -323,7 +320,7 @@ static enum wp_rc make_topic(struct wp_route *r, struct wp_span raw, const struc
 	return check_made_topic(r, made, raw, error);
 }
 
-/* What a topic is remembered by: the raw one, and what else it is made of. Null: it is too long. */
+/* A topic is remembered by this: the raw one, and what else it is made of. Null: it is too long. */
 static struct wp_span cache_key(struct wp_route *r, struct wp_span raw,
 				const struct wp_origin *origin)
 {

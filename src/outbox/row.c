@@ -1,10 +1,11 @@
+/* Makes an event of a row, by the mapping of its relation (table.h). */
 #include <string.h>
 
 #include "mapping.h"
 #include "walpost/values/binary.h"
 #include "walpost/base/display.h"
 
-/* A row's values by meaning, with sticky marks for what cannot be read. */
+/* Picks a row's values by meaning, with sticky marks for what cannot be read. */
 struct picker {
 	const struct wp_mapping *mapping;
 	const struct wp_tuple *row;
@@ -41,7 +42,7 @@ static struct wp_span pick_other(struct picker *p, const struct wp_mapped *colum
 	return text;
 }
 
-/* For each column of each row: what is not mapped costs a comparison. */
+/* This runs for each column of each row: what is not mapped costs a comparison. */
 static inline struct wp_span pick(struct picker *p, const struct wp_mapped *column)
 {
 	if (column->index == WP_NO_COLUMN)
@@ -52,7 +53,7 @@ static inline struct wp_span pick(struct picker *p, const struct wp_mapped *colu
 	return pick_other(p, column, value);
 }
 
-/* The one value whose bytes are wanted, not what Postgres prints for them. */
+/* This is the one value whose bytes are wanted, not what Postgres prints for them. */
 static struct wp_span pick_payload(struct picker *p)
 {
 	const struct wp_mapped *column = &p->mapping->roles[WP_ROLE_PAYLOAD];
@@ -73,15 +74,6 @@ static size_t printed_size_max(const struct wp_mapping *m, const struct wp_tuple
 	return wp_binary_room(column->type.type, column->type.element, value->bytes);
 }
 
-static size_t field_count(const struct wp_mapping *m)
-{
-	size_t count = 0;
-
-	for (size_t list = 0; list < WP_LIST_COUNT; list++)
-		count += m->list_counts[list];
-	return count;
-}
-
 /* What is printed must not move while it grows: so all room is made before. */
 static enum wp_rc reserve_texts(const struct wp_mapping *m, const struct wp_tuple *row, size_t room,
 				struct wp_buffer *texts, struct wp_error *error)
@@ -92,7 +84,10 @@ static enum wp_rc reserve_texts(const struct wp_mapping *m, const struct wp_tupl
 		if (role != WP_ROLE_PAYLOAD || m->roles[role].type.type != WP_TYPE_BYTEA)
 			room += printed_size_max(m, row, &m->roles[role]);
 	}
-	for (size_t i = 0; i < field_count(m); i++)
+	size_t field_count = 0;
+	for (size_t list = 0; list < WP_LIST_COUNT; list++)
+		field_count += m->list_counts[list];
+	for (size_t i = 0; i < field_count; i++)
 		room += printed_size_max(m, row, &m->fields[i].column);
 	if (room == 0)
 		return WP_OK;
@@ -149,7 +144,7 @@ static enum wp_rc check_json_members(const struct wp_mapping *m, const struct wp
 	struct wp_excerpt id;
 	struct wp_excerpt column;
 
-	/* Without an id it is refused for that. */
+	/* An event without an id is refused for that. */
 	if (f->kind == WP_MEMBER_FINE || wp_span_is_null(event->id))
 		return WP_OK;
 	(void)wp_excerpt(&id, event->id);
@@ -186,7 +181,7 @@ static inline const struct wp_mapped_field *fill_fields(struct picker *p, enum w
 	return from + ret->count;
 }
 
-/* A column that the key is in. */
+/* Does the table lack a column that the key is in? */
 static bool lacks_key(const struct wp_mapping *m)
 {
 	return m->roles[WP_ROLE_KEY].index == WP_NO_COLUMN ||
@@ -202,7 +197,7 @@ static bool is_unread(const struct wp_mapping *m, enum wp_role role)
 	       m->members->items[index - m->column_count].is_unread;
 }
 
-/* No other may stand for one that cannot be read. */
+/* No other column may stand for one that cannot be read. */
 static void fill_key(struct picker *p, struct wp_event *ret)
 {
 	const struct wp_mapped *column = &p->mapping->roles[WP_ROLE_KEY];

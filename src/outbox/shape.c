@@ -11,7 +11,7 @@
 #include "walpost/base/display.h"
 #include "walpost/values/moment.h"
 
-/* A guard only, where it is not the record's bound: Postgres sends no more in a row. */
+/* This is only a guard, where it is not the record's bound: Postgres sends no more in a row. */
 #define SIZE_MAX_OF_ROW ((size_t)INT32_MAX)
 
 bool wp_shape_sends_position(const struct wp_outbox_options *options)
@@ -22,7 +22,7 @@ bool wp_shape_sends_position(const struct wp_outbox_options *options)
 	       (headers & WP_HEADER_POSITION) != 0;
 }
 
-/* What each value means alone is known; here is what does not go together. */
+/* What each value means alone is known; here is checked what does not go together. */
 static enum wp_rc check_together(const struct wp_outbox_options *o, struct wp_error *error)
 {
 	bool is_cloudevent = o->envelope >= WP_ENVELOPE_CLOUDEVENTS_BINARY;
@@ -327,7 +327,7 @@ static enum wp_rc write_bare_key(struct wp_shape *s, const struct wp_event *even
 			      event->key_type, event->key, error);
 }
 
-/* With outbox.key.prefix before it, unless it is NULL. */
+/* The key has outbox.key.prefix before it, unless it is NULL. */
 static enum wp_rc write_key(struct wp_shape *s, const struct wp_event *event, struct wp_span *place,
 			    struct wp_error *error)
 {
@@ -414,7 +414,7 @@ static void add_record_columns(struct wp_shape *s, struct wp_record *ret,
 		add_record_column(s, ret, fields->items[i].name, fields->items[i].value);
 }
 
-/* What stands beside the payload in a value, or around it. */
+/* Adds what stands beside the payload in a value, or around it. */
 static void add_of_value(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret)
 {
 	const struct wp_outbox_options *o = s->options;

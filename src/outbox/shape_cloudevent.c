@@ -1,3 +1,4 @@
+/* Makes a CloudEvent of an event, with the attributes that columns and options give. */
 #include <assert.h>
 
 #include "shape_parts.h"
@@ -10,7 +11,7 @@ static bool is_bytes(const struct wp_shape *s, const struct wp_event *event)
 	       s->options->payload_encoding == WP_PAYLOAD_ENCODING_BASE64;
 }
 
-/* What the payload's type says, where the configuration does not. */
+/* The payload's type says it, where the configuration does not. */
 static struct wp_span content_type(const struct wp_shape *s, const struct wp_event *event)
 {
 	if (s->options->ce_datacontenttype[0] != '\0')
@@ -24,11 +25,6 @@ static struct wp_span content_type(const struct wp_shape *s, const struct wp_eve
 	default:
 		return wp_span_of("text/plain");
 	}
-}
-
-static struct wp_span optional(const char *text)
-{
-	return wp_span_of(text[0] == '\0' ? NULL : text);
 }
 
 static struct wp_cloudevent cloudevent_of(struct wp_shape *s, const struct wp_event *event,
@@ -48,7 +44,7 @@ static struct wp_cloudevent cloudevent_of(struct wp_shape *s, const struct wp_ev
 		.type = event->type,
 		.subject = event->ce_subject,
 		.datacontenttype = content_type(s, event),
-		.dataschema = optional(o->ce_dataschema),
+		.dataschema = wp_span_of(o->ce_dataschema[0] == '\0' ? NULL : o->ce_dataschema),
 		.time_us = s->time_us,
 		.extensions = s->extensions,
 		.extension_count = event->extensions.count,
@@ -57,7 +53,7 @@ static struct wp_cloudevent cloudevent_of(struct wp_shape *s, const struct wp_ev
 	};
 }
 
-/* An attribute that a column has: envelope/cloudevent does not know which. */
+/* A column has this attribute: envelope/cloudevent does not know which. */
 struct sought {
 	const char *rule; /* what a CloudEvent must */
 	struct wp_span value;
@@ -79,7 +75,7 @@ static enum wp_rc check_sought(const struct sought *a, struct wp_error *error)
 			    a->column, a->option, is_null ? "NULL" : "empty", a->rule, a->cure);
 }
 
-/* By the columns that are to have them. */
+/* Checks attributes by the columns that are to have them. */
 static enum wp_rc check_columns(const struct wp_outbox_options *o, const struct wp_cloudevent *e,
 				struct wp_error *error)
 {

@@ -1,3 +1,4 @@
+/* Makes the headers of a record: ours, those of columns, and those out of JSON and properties. */
 #include <string.h>
 #include <strings.h>
 
@@ -6,7 +7,7 @@
 #include "walpost/envelope/cloudevent.h"
 #include "walpost/outbox/json_headers.h"
 
-/* 0: unknown. */
+/* Returns 0 for an unknown one. */
 static unsigned standard_header(const char *name, size_t size)
 {
 	struct wp_span span = { .data = (const uint8_t *)name, .size = size };
@@ -61,8 +62,8 @@ static bool is_content_type(struct wp_span name)
 }
 
 /*
- * A name of ours, which data must not say as well: most consumers take the last header of a name.
- * SDKs of CloudEvents tell no case.
+ * Data must not say a name of ours as well: most consumers take the last header of a name. SDKs of
+ * CloudEvents tell no case.
  */
 static bool is_reserved_header(const struct wp_shape *s, struct wp_span name)
 {
@@ -90,13 +91,13 @@ static bool is_reserved_header(const struct wp_shape *s, struct wp_span name)
 
 /* -- one after the other -------------------------------------------------------- */
 
-/* The first fault among the headers; the others are made all the same. */
+/* This is the first fault among the headers; the others are made all the same. */
 struct faults {
 	enum wp_rc rc;
 	struct wp_error *error;
 };
 
-/* Memory is no property of the event. Of WP_FULL and WP_NOMEM there is no sentence yet. */
+/* Memory is no property of the event. WP_FULL and WP_NOMEM have no sentence yet. */
 static void note_fault(struct faults *f, enum wp_rc rc, const struct wp_error *inner)
 {
 	if (rc == WP_OK || (f->rc != WP_OK && rc != WP_NOMEM))
@@ -114,7 +115,7 @@ static void add_text_header(struct wp_shape *s, const char *name, struct wp_span
 	note_fault(f, wp_shape_add_header(s, wp_span_of(name), value, &inner), &inner);
 }
 
-/* In the form that outbox.headers.format says; what has not that form stays as Postgres prints it. */
+/* Writes it as outbox.headers.format says; what has not that form stays as Postgres prints it. */
 static void add_written(struct wp_shape *s, struct wp_span name, const struct wp_column_type *type,
 			struct wp_span text, struct faults *f)
 {
@@ -122,7 +123,7 @@ static void add_written(struct wp_shape *s, struct wp_span name, const struct wp
 	struct wp_error inner;
 
 	note_fault(f, wp_shape_add_header(s, name, text, &inner), &inner);
-	/* Most often: of all rendered ones the one that is none. */
+	/* Most often that is all: of all rendered forms this is the one that is none. */
 	if (wp_shape_is_text(o->headers_format) && o->types == WP_RENDERING_POSTGRES)
 		return;
 	note_fault(f,
@@ -162,13 +163,13 @@ static void add_standard_headers(struct wp_shape *s, const struct wp_event *even
 				wp_span_of(wp_position_text(&event->position, s->position)), f);
 	if (options->headers_source[0] != '\0')
 		add_text_header(s, WP_OUR_HEADERS "source", wp_span_of(options->headers_source), f);
-	/* Whatever headers.standard says: a consumer that must not act twice has nothing else. */
+	/* It needs no headers.standard: a consumer that must not act twice has nothing else. */
 	if (!wp_span_is_null(event->reissued))
 		add_text_header(s, WP_OUR_HEADERS "reissued", event->reissued, f);
 }
 
 /*
- * Room for all names out of JSON and properties, with a NUL behind each, and for what is
+ * Makes room for all names out of JSON and properties, with a NUL behind each, and for what is
  * unescaped of them: it must not move. A name has a quote or a separator beside it.
  */
 static enum wp_rc reserve_names(struct wp_shape *s, const struct wp_event *event)
@@ -181,7 +182,7 @@ static enum wp_rc reserve_names(struct wp_shape *s, const struct wp_event *event
 	return wp_buffer_reserve(&s->names, 2 * size + 2);
 }
 
-/* A copy of the name with its NUL. What is too many is not added: its column's text is kept. */
+/* Adds a copy of the name with its NUL. One too many is not added: its column's text is kept. */
 static enum wp_rc add_named(struct wp_shape *s, struct wp_span name, struct wp_span value,
 			    struct wp_error *error)
 {
@@ -201,7 +202,7 @@ static enum wp_rc add_named(struct wp_shape *s, struct wp_span name, struct wp_s
 	return rc == WP_OK ? wp_shape_add_header(s, copy, value, error) : rc;
 }
 
-/* NULL: none of these, from `first` on, has the name. */
+/* NULL: none of the headers from `first` on has the name. */
 static struct wp_header *find_added_header(struct wp_shape *s, size_t first, struct wp_span name)
 {
 	for (size_t i = first; i < s->header_count; i++) {
@@ -211,7 +212,7 @@ static struct wp_header *find_added_header(struct wp_shape *s, size_t first, str
 	return NULL;
 }
 
-/* Of a name that stands twice the last value counts, in the place of the first. */
+/* When a name stands twice the last value counts, in the place of the first. */
 static enum wp_rc add_property(struct wp_shape *s, size_t first,
 			       const struct wp_java_property *property, struct wp_error *error)
 {
@@ -235,7 +236,7 @@ static enum wp_rc refuse_properties(const struct wp_java_properties *p, struct w
 			    p->half);
 }
 
-/* Up to what is no property: from there on nobody knows where one begins. */
+/* Adds all up to what is no property: from there on nobody knows where one begins. */
 static void add_properties(struct wp_shape *s, struct wp_span text, struct faults *f)
 {
 	struct wp_java_properties walk;
@@ -277,7 +278,7 @@ static void add_json_headers(struct wp_shape *s, struct wp_span text, struct fau
 	} while (rc != WP_NOMEM);
 }
 
-/* Configured, or named by the application's data as well. */
+/* These are configured, or named by the application's data as well. */
 static void add_configured_headers(struct wp_shape *s, const struct wp_event *event,
 				   struct faults *f)
 {

@@ -1,5 +1,5 @@
 /*
- * What the parts of a shape share: shape.c assembles a record, shape_headers.c makes its
+ * The parts of a shape share this: shape.c assembles a record, shape_headers.c makes its
  * headers, shape_value.c its value, shape_cloudevent.c a CloudEvent of it; shape_write.c writes single values.
  *
  * A key or a header that must be written anew is appended to one buffer, which may move while
@@ -16,7 +16,7 @@
 #include "walpost/outbox/shape.h"
 #include "walpost/outbox/subjects.h"
 
-/* What their names begin with: no other header may. */
+/* Their names begin with this, and no other header's may. */
 #define WP_OUR_HEADERS "walpost-"
 
 enum wp_standard_header {
@@ -31,7 +31,7 @@ struct wp_made {
 	size_t size;
 };
 
-/* Values of headers, and the key. */
+/* These are the values of headers, and the key. */
 #define WP_MADE_MAX (WP_RECORD_HEADERS_KEPT_MAX + 1)
 #define WP_RUN_ID_SIZE 37 /* with its NUL */
 
@@ -63,7 +63,7 @@ struct wp_shape {
 	char position[WP_POSITION_TEXT_SIZE];
 };
 
-/* What could not be made. */
+/* These could not be made. */
 enum wp_shape_part {
 	WP_PART_TOPIC = 1,
 	WP_PART_TIMESTAMP = 2,
@@ -74,15 +74,15 @@ enum wp_shape_part {
 };
 
 /* shape_write.c: what the others use */
-/* It is added; WP_DATA with the error: it is one more than a record may have. */
+/* Adds a header; WP_DATA with the error: it is one more than a record may have. */
 enum wp_rc wp_shape_add_header(struct wp_shape *s, struct wp_span name, struct wp_span value,
 			       struct wp_error *error) WP_MUST_CHECK;
 enum wp_rc wp_shape_too_many(struct wp_error *error) WP_MUST_CHECK;
 /* From `start` on, what was written is to be at `place`. */
 void wp_shape_made(struct wp_shape *s, struct wp_span *place, size_t start);
 /*
- * The value of a column in that form, at `place` in the end. What needs no writing is there
- * at once. `form` of a header: RAW is Connect's SimpleHeaderConverter.
+ * Writes the value of a column in that form, at `place` in the end. What needs no writing is there at once. `form` of a
+ * header: RAW is Connect's SimpleHeaderConverter.
  */
 static inline bool wp_shape_is_text(enum wp_form form)
 {
@@ -103,7 +103,7 @@ bool wp_shape_is_plain(const struct wp_shape *s, const struct wp_column_type *ty
 enum wp_rc wp_shape_say(const struct wp_shape *s, const struct wp_event *event, const char *what,
 			enum wp_rc rc, const struct wp_error *inner,
 			struct wp_error *error) WP_MUST_CHECK;
-/* "table " before a table's name; of a message the name says that it is one. */
+/* Returns "table " for a table's name; the name of a message says that it is one. */
 const char *wp_shape_kind(const struct wp_event *event);
 
 /* shape_headers.c */
@@ -112,18 +112,18 @@ enum wp_rc wp_shape_parse_standard(const char *list, unsigned *ret,
 /* All are tried: what of them can be made is there, and the first fault is told. */
 enum wp_rc wp_shape_headers(struct wp_shape *s, const struct wp_event *event,
 			    struct wp_error *error) WP_MUST_CHECK;
-/* shape_cloudevent.c: headers and value, `data` within. */
+/* shape_cloudevent.c makes headers and value, `data` within. */
 enum wp_rc wp_shape_cloudevent(struct wp_shape *s, const struct wp_event *event,
 			       struct wp_span data, struct wp_record *record,
 			       struct wp_error *error) WP_MUST_CHECK;
-/* shape_subject.c: with a registry */
+/* shape_subject.c serves a registry. */
 enum wp_rc wp_shape_begin_subjects(struct wp_shape *s, struct wp_error *error) WP_MUST_CHECK;
 /* Appends to the value what precedes the payload. WP_AGAIN with the error: its subject is awaited. */
 enum wp_rc wp_shape_frame(struct wp_shape *s, const struct wp_event *event, struct wp_span topic,
 			  struct wp_error *error) WP_MUST_CHECK;
 /*
- * shape_value.c: the value into `record`, envelope and all; `record` is complete but for it. When
- * that fails the value is the payload, a bytea's bytes.
+ * shape_value.c writes the value into `record`, envelope and all; `record` is complete but for it. When that fails the
+ * value is the payload, a bytea's bytes.
  */
 enum wp_rc wp_shape_value(struct wp_shape *s, const struct wp_event *event,
 			  struct wp_record *record, struct wp_error *error) WP_MUST_CHECK;

@@ -1,3 +1,4 @@
+/* Finds the subject of an event's schema in a registry, and writes what precedes the payload. */
 #include <string.h>
 
 #include "shape_parts.h"
@@ -7,7 +8,7 @@
 #define SUFFIX "-value"
 #define MAGIC 0
 
-/* What the record name is made of; without ${type} all is before it. */
+/* The record name is made of this; without ${type} all is before it. */
 struct record_name {
 	struct wp_span before;
 	bool has_type;
@@ -156,15 +157,6 @@ enum wp_rc wp_shape_find_subject(struct wp_shape *s, struct wp_span topic, struc
 
 /* -- the frame ----------------------------------------------------------------- */
 
-/* An event that is sent again, to another topic, has the schema of its own. */
-static enum wp_rc own_topic(struct wp_shape *s, const struct wp_event *event, struct wp_span *topic,
-			    struct wp_error *error)
-{
-	if (wp_span_is_null(event->topic) || wp_span_is_null(event->route))
-		return WP_OK;
-	return wp_route_topic(s->route, event->route, &event->origin, topic, error);
-}
-
 static enum wp_rc append_frame(struct wp_shape *s, const struct wp_subject *subject)
 {
 	uint32_t id = subject->schema.id;
@@ -176,7 +168,7 @@ static enum wp_rc append_frame(struct wp_shape *s, const struct wp_subject *subj
 	enum wp_rc rc = wp_buffer_append(&s->value, (struct wp_span){ head, sizeof(head) });
 	if (rc != WP_OK || subject->schema.kind != WP_SCHEMA_PROTOBUF)
 		return rc;
-	/* The first message of the file: the list 0, which is one byte. */
+	/* The first message of the file is the list 0, which is one byte. */
 	return wp_span_is_null(index) ? wp_buffer_append_byte(&s->value, 0)
 				      : wp_buffer_append(&s->value, index);
 }
@@ -185,8 +177,11 @@ enum wp_rc wp_shape_frame(struct wp_shape *s, const struct wp_event *event, stru
 			  struct wp_error *error)
 {
 	const struct wp_subject *subject = NULL;
-	enum wp_rc rc = own_topic(s, event, &topic, error);
+	enum wp_rc rc = WP_OK;
 
+	/* An event that is sent again, to another topic, has the schema of its own. */
+	if (!wp_span_is_null(event->topic) && !wp_span_is_null(event->route))
+		rc = wp_route_topic(s->route, event->route, &event->origin, &topic, error);
 	if (rc == WP_OK && wants_type(s) && (wp_span_is_null(event->type) || event->type.size == 0))
 		rc = wp_error_set(error, WP_DATA,
 				  "it has no type, of which outbox.schema.record makes the record "

@@ -1,3 +1,4 @@
+/* Makes the value of a record of the payload and the columns beside it, envelope and all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "walpost/envelope/envelope.h"
 #include "walpost/base/display.h"
 
-/* A payload on its way into a value. */
+/* This is a payload on its way into a value. */
 struct payload {
 	const struct wp_event *event;
 	struct wp_span bytes; /* a bytea's own, else the text */
@@ -42,7 +43,7 @@ static enum wp_rc say_broken(struct wp_span text, size_t offset, struct wp_error
 		offset, text.size);
 }
 
-/* \x and pairs of digits (PostgreSQL documentation, "bytea Hex Format"). */
+/* Decodes \x and pairs of digits (PostgreSQL documentation, "bytea Hex Format"). */
 static enum wp_rc decode_bytea(struct wp_shape *s, struct wp_span text, struct wp_span *ret,
 			       struct wp_error *error)
 {
@@ -94,7 +95,7 @@ static enum wp_rc read_payload(struct wp_shape *s, struct payload *p, struct wp_
 
 /* -- what it must be ------------------------------------------------------------ */
 
-/* Java's trim(): all up to the space. */
+/* Java's trim() takes away all up to the space. */
 static bool is_blank_text(struct wp_span text)
 {
 	for (size_t i = 0; i < text.size; i++) {
@@ -152,7 +153,7 @@ static enum wp_rc append_base64(struct wp_buffer *into, struct wp_span bytes)
 	return rc == WP_OK ? wp_buffer_append_byte(into, '"') : rc;
 }
 
-/* Whose rendering it is: as Postgres prints it, all is text. */
+/* Whose rendering is it? As Postgres prints it, all is text. */
 static struct wp_column_type type_in_json(const struct wp_shape *s, const struct wp_column_type *t)
 {
 	if (s->options->types == WP_RENDERING_DEBEZIUM || t->type == WP_TYPE_BYTEA)
@@ -227,7 +228,7 @@ static enum wp_rc append_members(struct wp_shape *s, const struct payload *p,
 	return rc == WP_OK ? wp_buffer_append_byte(&s->value, '}') : rc;
 }
 
-/* Debezium: the schema of the table's change events, the raw topic before its last part. */
+/* Debezium takes the name of the table's change events, the raw topic before its last part. */
 static enum wp_rc append_struct_name(struct wp_shape *s, const struct wp_event *event,
 				     struct wp_error *error)
 {
@@ -250,7 +251,7 @@ static enum wp_rc append_struct_name(struct wp_shape *s, const struct wp_event *
 	return rc;
 }
 
-/* As it is printed: without leading zeros. */
+/* Is it one as it is printed, without leading zeros? */
 static bool is_int32(struct wp_span text)
 {
 	char digits[16] = "";
@@ -303,31 +304,21 @@ static enum wp_rc append_struct_schema(struct wp_shape *s, const struct payload 
 	return rc == WP_OK ? wp_buffer_append_byte(&s->value, '}') : rc;
 }
 
-static enum wp_rc append_schema(struct wp_shape *s, const struct payload *p, struct wp_error *error)
-{
-	return p->event->members.count > 0 ? append_struct_schema(s, p, error)
-					   : append_payload_schema(s, p, NULL, error);
-}
-
-static enum wp_rc append_value(struct wp_shape *s, const struct payload *p, struct wp_error *error)
-{
-	return p->event->members.count > 0 ? append_members(s, p, error)
-					   : append_payload(s, p, error);
-}
-
 static enum wp_rc write_json(struct wp_shape *s, const struct payload *p, struct wp_error *error)
 {
 	bool with_schema = s->options->value_format == WP_FORM_JSON_SCHEMA;
+	bool is_struct = p->event->members.count > 0;
 	enum wp_rc rc = WP_OK;
 
 	if (with_schema)
 		rc = wp_buffer_append_text(&s->value, "{\"schema\":");
 	if (rc == WP_OK && with_schema)
-		rc = append_schema(s, p, error);
+		rc = is_struct ? append_struct_schema(s, p, error)
+			       : append_payload_schema(s, p, NULL, error);
 	if (rc == WP_OK && with_schema)
 		rc = wp_buffer_append_text(&s->value, ",\"payload\":");
 	if (rc == WP_OK)
-		rc = append_value(s, p, error);
+		rc = is_struct ? append_members(s, p, error) : append_payload(s, p, error);
 	if (rc == WP_OK && with_schema)
 		rc = wp_buffer_append_byte(&s->value, '}');
 	return rc;
@@ -357,7 +348,7 @@ static enum wp_rc append_raw(struct wp_shape *s, const struct payload *p, struct
 	return wp_render_string(&s->value, p->event->payload_type, p->bytes, error);
 }
 
-/* Behind the id of its schema: never without it. */
+/* Writes it behind the id of its schema, never without it. */
 static enum wp_rc write_framed(struct wp_shape *s, const struct payload *p,
 			       struct wp_record *record, struct wp_error *error)
 {
@@ -370,7 +361,7 @@ static enum wp_rc write_framed(struct wp_shape *s, const struct payload *p,
 	return rc;
 }
 
-/* The payload as it is, or copied behind what Confluent's consumers want before it. */
+/* Writes the payload as it is, or behind what Confluent's consumers want before it. */
 static enum wp_rc write_raw(struct wp_shape *s, const struct payload *p, struct wp_record *record,
 			    struct wp_error *error)
 {

@@ -1,9 +1,10 @@
+/* Writes single values into keys and headers, each in the form that is asked for. */
 #include <assert.h>
 
 #include "shape_parts.h"
 #include "walpost/base/display.h"
 
-/* Of a message the name says that it is one. */
+/* The name of a message says that it is one. */
 const char *wp_shape_kind(const struct wp_event *event)
 {
 	return wp_span_is_null(event->schema) ? "" : "table ";

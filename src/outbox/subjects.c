@@ -40,7 +40,7 @@ static struct wp_subject *subject_in_bucket(const struct wp_subjects *s, const c
 	return one;
 }
 
-/* Twice as many, so that there are never more subjects than buckets. */
+/* Makes twice as many, so that there are never more subjects than buckets. */
 static enum wp_rc grow_buckets(struct wp_subjects *s)
 {
 	size_t count = s->bucket_count == 0 ? BUCKETS_FIRST : 2 * s->bucket_count;

@@ -21,7 +21,7 @@ struct wp_survey {
 	struct wp_survey_counts counts;
 };
 
-/* Without what only a record needs: an event is to be named whether or not it can be sent. */
+/* It lacks what only a record needs: an event is to be named whether or not it can be sent. */
 static enum wp_rc new_decoder(struct wp_survey *s, const struct wp_survey_setup *setup,
 			      struct wp_error *error)
 {
@@ -86,7 +86,7 @@ const struct wp_survey_counts *wp_survey_counts(const struct wp_survey *s)
 	return &s->counts;
 }
 
-/* The topic only: the value may have been cut. */
+/* Finds the topic only, for the value may have been cut. */
 static void find_topic(struct wp_survey *s, const struct wp_decoded *decoded,
 		       struct wp_survey_event *ret)
 {
@@ -115,7 +115,7 @@ static void judge_size(struct wp_survey *s, const struct wp_decoded *decoded,
 			   wp_record_size(&record), s->topic, s->record_max);
 }
 
-/* By its type: whether it can be sent does not matter then. Times are not looked at. */
+/* Does its type have it skipped? Then it need not be sendable. Times are not looked at. */
 static bool is_skipped(const struct wp_decoded *decoded)
 {
 	enum wp_drop drop;
@@ -125,7 +125,7 @@ static bool is_skipped(const struct wp_decoded *decoded)
 	       drop == WP_DROP_TYPE;
 }
 
-/* The reason of a verdict is in `ret` already. Of a row that was cut, what is NULL need not be. */
+/* The reason of a verdict is in `ret` already. In a row that was cut what is NULL need not be. */
 static void take_event(struct wp_survey *s, const struct wp_decoded *decoded, size_t read,
 		       struct wp_survey_event *ret)
 {

@@ -29,7 +29,7 @@ static void write_table_text(struct wp_span schema, struct wp_span table,
 
 /* -- what is wrong ----------------------------------------------------------- */
 
-/* The first column that is missing or unfit, and the option that asked for it. */
+/* This keeps the first column that is missing or unfit, and the option that asked for it. */
 struct lookup {
 	const struct wp_mapping_setup *setup;
 	const struct wp_outbox_options *options; /* the setup's */
@@ -40,8 +40,8 @@ struct lookup {
 };
 
 /*
- * Could the catalog tell more of the type than it did? Not of one that every database has, nor
- * of one that it was asked about: that a column had it then, or that it is told of.
+ * Could the catalog tell more of the type than it did? It could not of one that every database has,
+ * nor of one that it was asked about: that a column had it then, or that it is told of.
  */
 static bool is_news(const struct lookup *l, const struct wp_column *column)
 {
@@ -73,7 +73,7 @@ static void note_mapping_fault(struct lookup *l, enum wp_mapping_fault_kind kind
 	cut_name(l->fault.column, column);
 }
 
-/* "a, b, c" or, if there are too many, "a, b and 70 more". */
+/* Writes "a, b, c" or, if there are too many, "a, b and 70 more". */
 static void list_columns(const struct wp_relation *relation, char text[COLUMNS_SHOWN_SIZE])
 {
 	size_t at = 0;
@@ -196,7 +196,7 @@ static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp
 	};
 	struct wp_excerpt name;
 
-	/* Of a type that was dropped the rows before that remain, but not what it was. */
+	/* When a type was dropped, the rows before that remain, but not what it was. */
 	return wp_error_set(
 		error, WP_CONFIG, "table %s: column \"%s\" (%s) is of %s, %s%s%s", table,
 		wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option,
@@ -207,9 +207,9 @@ static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp
 /* -- looking up -------------------------------------------------------------- */
 
 /*
- * What the catalog says of the column, and of the type that the log says it has, which need not
- * be the one it has in the catalog. The modifier only under a domain, which the log does not
- * tell: a column's own is in the log, as of the row.
+ * Adds what the catalog says of the column, and of the type that the log says it has, which need
+ * not be the one it has in the catalog. The modifier is added only under a domain, which the log
+ * does not tell: a column's own is in the log, as of the row.
  */
 static void add_catalog_facts(const struct lookup *l, const struct wp_column *column,
 			      struct wp_column_type *type)
@@ -233,7 +233,7 @@ static void add_catalog_facts(const struct lookup *l, const struct wp_column *co
 	type->labels = wp_column_facts_labels(facts, under);
 }
 
-/* Types of which Debezium 3.6 reads the DEFAULT (PostgresDefaultValueConverter); none a domain. */
+/* Debezium 3.6 reads their DEFAULT (PostgresDefaultValueConverter); none is a domain. */
 static bool has_standard(uint32_t oid, const struct wp_column_type *type,
 			 const struct wp_type_fact *under)
 {
@@ -245,15 +245,15 @@ static bool has_standard(uint32_t oid, const struct wp_column_type *type,
 	for (size_t i = 0; i < sizeof(oids) / sizeof(oids[0]); i++)
 		if (oids[i] == oid)
 			return true;
-	/* One without precision is a Struct, for which Connect takes no default. */
+	/* A numeric without precision is a Struct, for which Connect takes no default. */
 	if (type->type == WP_TYPE_NUMERIC && under == NULL)
 		return type->modifier >= 0;
 	return type->type == WP_TYPE_ENUM && under != NULL && under->base_oid == oid;
 }
 
 /*
- * The constant that the column has for a DEFAULT, in place of its NULL: a Struct of Kafka Connect
- * gives the default of a field that is null (Struct.get()).
+ * Adds the constant that the column has for a DEFAULT, in place of its NULL: a Struct of Kafka
+ * Connect gives the default of a field that is null (Struct.get()).
  */
 static void add_column_default(const struct lookup *l, const struct wp_column *column,
 			       struct wp_mapped *mapped)
@@ -297,7 +297,7 @@ static bool is_member(const struct lookup *l, const struct wp_mapped *mapped)
 	return mapped->index != WP_NO_COLUMN && mapped->index >= l->relation->column_count;
 }
 
-/* The relation's column; of a member that which has it. */
+/* Returns the relation's column; for a member that which has it. */
 static const struct wp_column *relation_column_of(const struct lookup *l,
 						  const struct wp_mapped *mapped)
 {
@@ -353,7 +353,7 @@ static struct wp_mapped look_up_column(struct lookup *l, const char *column, con
 			.type = wp_relations_type(l->setup->types, found->type_oid),
 			.element = wp_relations_element(l->setup->types, found->type_oid),
 			.modifier = found->type_modifier,
-			/* For want of better: but for REPLICA IDENTITY FULL it is so. */
+			/* Nothing better is known: but for REPLICA IDENTITY FULL it is so. */
 			.is_optional = !found->is_key,
 		},
 	};
@@ -364,7 +364,7 @@ static struct wp_mapped look_up_column(struct lookup *l, const char *column, con
 	return mapped;
 }
 
-/* Says so when it may not be. */
+/* Is the column missing? Notes it as a fault when it may not be. */
 static bool is_column_missing(struct lookup *l, const struct wp_mapped *mapped, const char *column,
 			      const char *option, bool is_further)
 {
@@ -463,7 +463,7 @@ static struct wp_span copy_with_nul(char **room, const char *text)
 	return (struct wp_span){ .data = (const uint8_t *)copy, .size = size };
 }
 
-/* ${schema} or ${table}: the same in each row. */
+/* ${schema} and ${table} are the same in each row. */
 static struct wp_mapped origin_of(const struct wp_mapping *m, const char *variable)
 {
 	struct wp_mapped mapped = no_column();
@@ -501,17 +501,6 @@ static void map_list(struct wp_mapping *m, enum wp_list list, const struct wp_co
 	}
 }
 
-static enum wp_rc parse_lists(const struct wp_outbox_options *options,
-			      struct wp_column_list lists[WP_LIST_COUNT], struct wp_error *error)
-{
-	enum wp_rc rc = WP_OK;
-
-	for (enum wp_list list = 0; list < WP_LIST_COUNT && rc == WP_OK; list++)
-		rc = wp_column_list_parse(wp_list_columns(options, list), wp_list_option(list),
-					  &lists[list], error);
-	return rc;
-}
-
 struct member_count {
 	size_t count;
 	size_t size; /* of their texts */
@@ -525,7 +514,7 @@ static void count_member(struct member_count *c, const char *column)
 	c->size += strlen(column) + 1;
 }
 
-/* Room for those columns that are members of others; NULL: none is. */
+/* Makes room for those columns that are members of others; NULL: none is. */
 static enum wp_rc new_members(const struct lookup *l,
 			      const struct wp_column_list lists[WP_LIST_COUNT],
 			      struct wp_members **ret)
@@ -590,7 +579,7 @@ static enum wp_rc keep_missing(struct wp_mapping *m, const struct wp_error *miss
 	return WP_OK;
 }
 
-/* What the lookup found wrong, as the caller wants it. */
+/* Tells what the lookup found wrong, as the caller wants it. */
 static enum wp_rc judge_mapping(struct wp_mapping *m, const struct lookup *l,
 				enum wp_columns columns, struct wp_error *error)
 {
@@ -612,8 +601,11 @@ static enum wp_rc look_all_up(struct lookup *l, struct wp_mapping **ret, struct 
 	struct wp_column_list lists[WP_LIST_COUNT];
 	char table[WP_TABLE_NAME_TEXT_SIZE];
 	char *room;
+	enum wp_rc rc = WP_OK;
 
-	enum wp_rc rc = parse_lists(l->options, lists, error);
+	for (enum wp_list list = 0; list < WP_LIST_COUNT && rc == WP_OK; list++)
+		rc = wp_column_list_parse(wp_list_columns(l->options, list), wp_list_option(list),
+					  &lists[list], error);
 	if (rc != WP_OK)
 		return rc;
 	write_table_text(l->relation->schema, l->relation->name, table);

@@ -1,3 +1,4 @@
+/* Lists the columns that the options of an outbox name, and what each is in a CREATE TABLE. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static void need(struct wp_needed_columns *n, const char *name, const char *defi
 	n->names[n->all_count++] = name;
 }
 
-/* Of a member the column that has it. A longer name than is possible is cut, and not there. */
+/* A member needs the column that has it. A longer name than is possible is cut, and not there. */
 static void need_role(struct wp_needed_columns *n, const char *name, enum wp_role role)
 {
 	struct wp_member_path path;
@@ -33,7 +34,7 @@ static void need_role(struct wp_needed_columns *n, const char *name, enum wp_rol
 	need(n, column, "jsonb");
 }
 
-/* Likewise, in a storage of its own, which is cut there. */
+/* Likewise, with the name in a storage of its own, which is cut there. */
 static void need_listed(struct wp_needed_columns *n, char *name)
 {
 	struct wp_member_path path;
@@ -67,7 +68,7 @@ struct wp_lasting_columns wp_lasting_columns(const struct wp_outbox_options *opt
 	return lasting;
 }
 
-/* One column may mean several things: the strictest of what they ask for. */
+/* One column may mean several things: the strictest of what they ask for is taken. */
 static const char *definition_of(const struct wp_outbox_options *options, const char *column)
 {
 	if (is_role(options, WP_ROLE_ID, column))
@@ -124,7 +125,7 @@ static enum wp_rc need_list(struct wp_needed_columns *n, const struct wp_outbox_
 enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_needed_columns *ret,
 			     struct wp_error *error)
 {
-	/* In the order of Debezium's table, for who creates it from this list. */
+	/* This is the order of Debezium's table, for who creates it from this list. */
 	static const enum wp_role order[] = {
 		WP_ROLE_ID,	    WP_ROLE_ROUTE,	    WP_ROLE_KEY,	WP_ROLE_TYPE,
 		WP_ROLE_PAYLOAD,    WP_ROLE_KEY_FALLBACK,   WP_ROLE_TIMESTAMP,	WP_ROLE_EXPIRES,

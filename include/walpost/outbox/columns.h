@@ -25,7 +25,7 @@ struct wp_listed_column {
 	const char *name;
 };
 
-/* Points into its own storage: not to be copied. */
+/* It points into its own storage: not to be copied. */
 struct wp_column_list {
 	struct wp_listed_column items[WP_COLUMN_LIST_MAX];
 	size_t count;
@@ -33,13 +33,13 @@ struct wp_column_list {
 };
 
 /*
- * "" is the empty list. WP_CONFIG with the error, which begins with `option`: form, number, size of
- * all names together.
+ * "" is the empty list. WP_CONFIG with the error, which begins with `option`: form, number or size of all names
+ * together is wrong.
  */
 enum wp_rc wp_column_list_parse(const char *list, const char *option, struct wp_column_list *ret,
 				struct wp_error *error) WP_MUST_CHECK;
 
-/* Does an option that says so name a member of a JSON column (src/outbox/member.h)? */
+/* Does an option that says this name a member of a JSON column (src/outbox/member.h)? */
 bool wp_column_is_member(const char *column);
 
 #endif

@@ -29,7 +29,7 @@
 #include "walpost/envelope/event.h"
 #include "walpost/sink/record.h"
 
-/* How much of the event is in it: less, when more is refused too. */
+/* A dead letter holds this much of the event: less, when more is refused too. */
 enum wp_letter {
 	WP_LETTER_WHOLE,
 	WP_LETTER_WITHOUT_VALUE,
@@ -49,18 +49,19 @@ struct wp_dead_letter {
 	char names[WP_LETTER_NAMES_SIZE];
 };
 
-/* What it must hold at least: all of what is nowhere else, a logical message. */
+/* Returns what it must hold at least: of a logical message all, which is nowhere else. */
 enum wp_letter wp_dead_letter_least(bool is_message);
 
-/* Of an event that was parked. */
+/* An event that was parked has these. */
 struct wp_letter_attempts {
 	uint32_t failed; /* after the first */
 	struct wp_span first_reason;
 };
 
 /*
- * `record` is what was to be sent, as far as it could be made; `ret` borrows from it, from
- * `d`, `topic` and `reason`. `letter` is no less than its least; `attempts` NULL: it was never parked. `payload_column` is for the note on where an omitted value is.
+ * `record` is what was to be sent, as far as it could be made; `ret` borrows from it, from `d`, `topic` and `reason`.
+ * `letter` is no less than its least; `attempts` NULL: it was never parked. `payload_column` is for the note on where
+ * an omitted value is.
  */
 void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *record,
 			   const char *topic, const char *payload_column,

@@ -37,7 +37,7 @@ struct wp_decoder_setup {
 	const struct wp_partitions *partitions; /* as they are known at any time */
 };
 
-/* That the stream is in, or was in last. */
+/* The stream is in this transaction, or was in it last. */
 struct wp_transaction {
 	bool open; /* between Begin and Commit */
 	uint32_t xid;
@@ -65,8 +65,8 @@ enum wp_decoded_kind {
 struct wp_decoded {
 	enum wp_decoded_kind kind;
 	/*
-	 * What a relay makes of it, with the error. WP_DATA: an event that can never be sent, filled as
-	 * far as it could be read. WP_CONFIG: a foreign row, or an update that is to stop it.
+	 * A relay makes this of it, with the error. WP_DATA: an event that can never be sent, filled as far as it could
+	 * be read. WP_CONFIG: a foreign row, or an update that is to stop it.
 	 */
 	enum wp_rc verdict;
 	struct wp_event *event;		/* owned by the decoder, until the next message */
@@ -82,7 +82,7 @@ struct wp_decoded {
 
 struct wp_decoder;
 
-/* WP_CONFIG with the error: the outboxes' options. WP_NOMEM. */
+/* WP_CONFIG with the error: the outboxes' options are wrong. WP_NOMEM. */
 enum wp_rc wp_decoder_new(const struct wp_decoder_setup *setup, struct wp_decoder **ret,
 			  struct wp_error *error) WP_MUST_CHECK;
 void wp_decoder_free(struct wp_decoder *d);
@@ -90,8 +90,8 @@ void wp_decoder_free(struct wp_decoder *d);
 void wp_decoder_begin(struct wp_decoder *d, const struct wp_timelines *timelines,
 		      const char *encoding);
 /*
- * What the catalog says of columns, and how values come: from the next row on. Copies the facts.
- * WP_NOMEM: some enums stay unknown, whose columns are refused as those of any other type.
+ * Tells what the catalog says of columns, and how values come, from the next row on. Copies the facts. WP_NOMEM: some
+ * enums stay unknown, whose columns are refused as those of any other type.
  */
 enum wp_rc wp_decoder_know(struct wp_decoder *d, const struct wp_column_facts *facts,
 			   enum wp_transfer transfer);
@@ -103,7 +103,7 @@ enum wp_rc wp_decoder_know(struct wp_decoder *d, const struct wp_column_facts *f
  */
 enum wp_rc wp_decoder_take(struct wp_decoder *d, struct wp_span message, struct wp_decoded *ret,
 			   struct wp_error *error) WP_MUST_CHECK;
-/* Of a message that was cut the beginning, as wp_pgoutput_read_beginning() reads it. */
+/* Takes the beginning of a message that was cut, as wp_pgoutput_read_beginning() reads it. */
 enum wp_rc wp_decoder_take_beginning(struct wp_decoder *d, struct wp_span beginning,
 				     struct wp_decoded *ret, struct wp_error *error) WP_MUST_CHECK;
 /*
@@ -113,22 +113,24 @@ enum wp_rc wp_decoder_take_beginning(struct wp_decoder *d, struct wp_span beginn
 enum wp_rc wp_decoder_write_parked(struct wp_decoder *d, const struct wp_decoded *event,
 				   struct wp_buffer *into, struct wp_error *error) WP_MUST_CHECK;
 /*
- * The event that such a row tells, with its first position, as wp_decoder_take() would give it;
- * `ret` is valid until the next and while `row` lives. WP_CONFIG with the error: it is of no
- * outbox that is configured. WP_NOMEM. To be asked between two messages only.
+ * Gives the event that such a row tells, with its first position, as wp_decoder_take() would give it; `ret` is valid
+ * until the next and while `row` lives. WP_CONFIG with the error: it is of no outbox that is configured. WP_NOMEM. To
+ * be asked between two messages only.
  */
 enum wp_rc wp_decoder_read_parked(struct wp_decoder *d, const struct wp_parked_row *row,
 				  struct wp_decoded *ret, struct wp_error *error) WP_MUST_CHECK;
-/* What its aggregate is told by, beside the key, as walpost.parked names it: the outbox; and the topic, of an event
- * that goes to another than its own. Lives as the event. */
+/*
+ * Returns what tells the event's aggregate, beside the key, as walpost.parked names it: the outbox; and the topic, of
+ * an event that goes to another than its own. It lives as the event does.
+ */
 const char *wp_decoded_order(const struct wp_decoded *event);
-/* The outbox that a row of walpost.parked names; NULL: none is configured. */
+/* Returns the outbox that a row of walpost.parked names; NULL: none is configured. */
 const struct wp_outbox *wp_decoder_outbox(const struct wp_decoder *d, struct wp_span name);
 /* What was taken last will be offered again: as a row or message it keeps its position. */
 void wp_decoder_unread(struct wp_decoder *d);
-/* The last WP_CONFIG: a column of a type that the facts do not know. Fresh ones may. */
+/* Was the last WP_CONFIG for a column of a type that the facts do not know? Fresh ones may. */
 bool wp_decoder_wants_facts(const struct wp_decoder *d);
-/* The last WP_CONFIG: a column that does not come in binary. As text it would do. */
+/* Was the last WP_CONFIG for a column that does not come in binary? As text it would do. */
 bool wp_decoder_wants_text(const struct wp_decoder *d);
 const struct wp_transaction *wp_decoder_transaction(const struct wp_decoder *d);
 

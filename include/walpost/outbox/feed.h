@@ -1,7 +1,7 @@
 /*
  * Which records would a relay with these outboxes send? The plugin's messages in, without the
- * frames of a stream, read by outbox/decoder; records out, or why there is none. For commands
- * that read a log without relaying it. It goes on where a relay stops.
+ * frames of a stream, read by outbox/decoder; records out, or why there is none. It is for
+ * commands that read a log without relaying it. It goes on where a relay stops.
  *
  * Owns: the decoder. Borrows: the setup's pointers. Pure. Bounded: as the decoder.
  */
@@ -31,7 +31,7 @@ enum wp_fed_kind {
 	WP_FED_NOTE,   /* no event; a relay complains of it, or stops */
 };
 
-/* What one message was. */
+/* This is what one message was. */
 struct wp_fed {
 	enum wp_fed_kind kind;
 	struct wp_record record; /* of poison what could be made: the topic is null perhaps */
@@ -40,13 +40,13 @@ struct wp_fed {
 
 struct wp_feed;
 
-/* WP_CONFIG with the error: the outboxes' options. WP_NOMEM. */
+/* WP_CONFIG with the error: the outboxes' options are wrong. WP_NOMEM. */
 enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret,
 		       struct wp_error *error) WP_MUST_CHECK;
 void wp_feed_free(struct wp_feed *f);
-/* From the next row on. WP_NOMEM. */
+/* Tells of columns from the next row on. WP_NOMEM. */
 enum wp_rc wp_feed_know(struct wp_feed *f, const struct wp_column_facts *columns) WP_MUST_CHECK;
-/* The last WP_CONFIG: a column of a type that the facts do not know. Fresh ones may. */
+/* Was the last WP_CONFIG for a column of a type that the facts do not know? Fresh ones may. */
 bool wp_feed_wants_facts(const struct wp_feed *f);
 /*
  * `ret` is valid until the next call, and while `message` lives. `now_us`, since 2000-01-01: events

@@ -1,5 +1,5 @@
 /*
- * The members of a JSON object as headers of a message, in their order, those of one name all: a
+ * The members of a JSON object become headers of a message, in their order, all those of one name: a
  * string stands for its text, null is a header without value, anything else stands as it is
  * written ("1.50", "true", an object with its braces and the space in it).
  *

@@ -1,5 +1,5 @@
 /*
- * Transactional logical messages as events: SELECT pg_logical_emit_message(true, prefix,
+ * Transactional logical messages are events: SELECT pg_logical_emit_message(true, prefix,
  * content). The content stands for a row.
  *
  * json (message.format): an object; a member stands for the column of its name, by the names
@@ -30,15 +30,15 @@
 
 struct wp_message_reader;
 
-/* WP_CONFIG with the error: a list of columns. WP_NOMEM. */
+/* WP_CONFIG with the error: a list of columns is none. WP_NOMEM. */
 enum wp_rc wp_message_reader_new(const struct wp_outbox_options *options,
 				 struct wp_message_reader **ret,
 				 struct wp_error *error) WP_MUST_CHECK;
 void wp_message_reader_free(struct wp_message_reader *r);
 /*
- * `encoding` is the database's server_encoding. Fills all of `ret` but commit_time_us and position. WP_DATA with the error: not that form, or id,
- * key or raw topic is not there; `ret` is filled as far as it could be read. Its spans point
- * into `content`, into `texts`, until its next use, and into the reader. WP_NOMEM.
+ * `encoding` is the database's server_encoding. Fills all of `ret` but commit_time_us and position. WP_DATA with the
+ * error: it is not of that form, or id, key or raw topic is not there; `ret` is filled as far as it could be read. Its
+ * spans point into `content`, into `texts`, until its next use, and into the reader. WP_NOMEM.
  */
 enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span content,
 			    const char *encoding, struct wp_buffer *texts, struct wp_event *ret,
@@ -54,8 +54,9 @@ bool wp_message_texts_are_utf8(const char *encoding);
  *   tag varint (field number << 3 | wire type), then
  *     0  varint     1  8 bytes     2  length varint, bytes     5  4 bytes
  *
- * Source: protobuf documentation, "Encoding". Fills what it finds; headers go behind those that are there, their names into `texts`.
- * WP_DATA: not such a message, or more headers than an event has. WP_NOMEM.
+ * Source: protobuf documentation, "Encoding". Fills what it finds; headers go behind those that are
+ * there, their names into `texts`. WP_DATA: it is no such message, or has more headers than an event
+ * may. WP_NOMEM.
  */
 enum wp_rc wp_message_protobuf(struct wp_span content, struct wp_buffer *texts,
 			       struct wp_event *ret) WP_MUST_CHECK;

@@ -24,23 +24,25 @@ struct wp_table_name {
  * all else is to be quoted. */
 enum wp_rc wp_table_name_parse(const char *text, struct wp_table_name *ret,
 			       struct wp_error *error) WP_MUST_CHECK;
-/* schema.name, each part quoted where SQL needs it, keywords too; cut at `size`; returns `text`. */
+/* Writes schema.name, each part quoted where SQL needs it, keywords too; cut at `size`; returns `text`. */
 char *wp_table_name_text(const struct wp_table_name *name, char *text, size_t size);
 
 /* Does a text name ${schema} or ${table}? */
 bool wp_origin_is_named(const char *text);
 
 struct wp_patterns;
-/* Comma-separated; "" is the empty list; at most WP_PATTERNS_MAX. A quoted and an unquoted
- * run may follow each other in one part: "Outbox_p"*. WP_CONFIG with the error; WP_NOMEM. */
+/*
+ * Patterns are comma-separated, at most WP_PATTERNS_MAX; "" is the empty list. A quoted and an unquoted run may follow
+ * each other in one part: "Outbox_p"*. WP_CONFIG with the error; WP_NOMEM.
+ */
 enum wp_rc wp_patterns_new(const char *list, struct wp_patterns **ret,
 			   struct wp_error *error) WP_MUST_CHECK;
 void wp_patterns_free(struct wp_patterns *p);
 bool wp_patterns_match(const struct wp_patterns *p, struct wp_span schema, struct wp_span name);
-/* By one that names this table alone, without a *. */
+/* Does one of them name this table alone, without a *? */
 bool wp_patterns_name(const struct wp_patterns *p, struct wp_span schema, struct wp_span name);
 
-/* One of a list, as wp_table_pattern_parse() gives it. */
+/* This is one of a list, as wp_table_pattern_parse() gives it. */
 struct wp_pattern_like {
 	struct wp_table_name like;
 	bool is_exact; /* one table's name */
@@ -50,11 +52,11 @@ size_t wp_patterns_count(const struct wp_patterns *p);
 bool wp_patterns_like(const struct wp_patterns *p, size_t index,
 		      struct wp_pattern_like *ret) WP_MUST_CHECK;
 
-/* Does it stand for many tables? One with an unquoted *: tenant_*.outbox. */
+/* Does it stand for many tables? One with an unquoted * does: tenant_*.outbox. */
 bool wp_table_is_pattern(const char *text);
 /*
- * A pattern of one table's name, with its parts as SQL's LIKE has them: % for *, and a backslash before
- * what would mean something else. WP_CONFIG with the error: it is none, is a list, or is too long.
+ * Reads a pattern of one table's name, with its parts as SQL's LIKE has them: % for *, and a backslash before what
+ * would mean something else. WP_CONFIG with the error: it is none, is a list, or is too long.
  */
 enum wp_rc wp_table_pattern_parse(const char *text, struct wp_table_name *ret_like,
 				  struct wp_error *error) WP_MUST_CHECK;

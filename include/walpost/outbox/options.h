@@ -1,5 +1,5 @@
 /*
- * What the user may say about an outbox. Strings are owned by the configuration.
+ * These are the user's options for an outbox. Strings are owned by the configuration.
  *
  * Columns are named as they stand: no quoting, no folding. In a logical message they are
  * the members of its content.
@@ -22,11 +22,11 @@ enum wp_envelope {
 };
 enum wp_key_null { WP_KEY_NULL_STOP, WP_KEY_NULL_ALLOW };
 /*
- * How a value is written: its text; as JSON; as JSON beside the schema of Kafka Connect; of headers
- * only: as Java prints it, which differs for lists.
+ * A value is written as its text; as JSON; as JSON beside the schema of Kafka Connect; in headers only: as Java prints
+ * it, which differs for lists.
  */
 enum wp_form { WP_FORM_RAW, WP_FORM_JSON, WP_FORM_JSON_SCHEMA, WP_FORM_STRING };
-/* Whose rendering of dates, numbers and the like. */
+/* Whose rendering do dates, numbers and the like have? */
 enum wp_rendering { WP_RENDERING_POSTGRES, WP_RENDERING_DEBEZIUM };
 enum wp_payload_json {
 	WP_PAYLOAD_JSON_ANY,	  /* not looked at */
@@ -37,12 +37,12 @@ enum wp_payload_encoding { WP_PAYLOAD_ENCODING_NONE, WP_PAYLOAD_ENCODING_BASE64 
 enum wp_payload_empty { WP_PAYLOAD_EMPTY_KEEP, WP_PAYLOAD_EMPTY_TOMBSTONE };
 enum wp_expand_members { WP_EXPAND_DROP, WP_EXPAND_KEEP };
 enum wp_missing { WP_MISSING_ERROR, WP_MISSING_IGNORE };
-/* What becomes of an event whose time is over when it is read. */
+/* What becomes of an event whose time is over when it is read? */
 enum wp_expired { WP_EXPIRED_DROP, WP_EXPIRED_DEAD_LETTER, WP_EXPIRED_SEND };
 enum wp_on_update { WP_ON_UPDATE_WARN, WP_ON_UPDATE_ERROR, WP_ON_UPDATE_STOP };
 enum wp_message_format { WP_MESSAGE_JSON, WP_MESSAGE_PROTOBUF };
 
-/* Which subject of a schema registry has the schema of a payload. */
+/* Which subject of a schema registry has the schema of a payload? */
 enum wp_subject_strategy { WP_SUBJECT_TOPIC, WP_SUBJECT_RECORD, WP_SUBJECT_TOPIC_RECORD };
 
 struct wp_secret_file;
@@ -115,14 +115,14 @@ struct wp_outbox_options {
 	enum wp_on_update on_update;
 };
 
-/* The option by which events of this outbox may be dropped; NULL: none is. */
+/* Returns the option by which events of this outbox may be dropped; NULL: none is. */
 static inline const char *wp_dropping_option(const struct wp_outbox_options *o)
 {
 	bool expires = o->column_expires[0] != '\0' && o->expired == WP_EXPIRED_DROP;
 	return o->skip_types[0] != '\0' ? "outbox.skip.types" : expires ? "outbox.expired" : NULL;
 }
 
-/* All that is relayed from one stream. */
+/* All of this is relayed from one stream. */
 struct wp_outboxes {
 	const struct wp_outbox_options *items;
 	size_t count;		      /* at least 1 */

@@ -1,5 +1,5 @@
 /*
- * Which table an event comes from, as a part of its topic, its key and its headers: ${schema} and
+ * The table that an event comes from may be part of its topic, its key and its headers: ${schema} and
  * ${table}, for one outbox that is many tables. Pure.
  */
 #ifndef WALPOST_OUTBOX_ORIGIN_H
@@ -13,17 +13,17 @@
 
 enum wp_origin_part { WP_ORIGIN_NONE, WP_ORIGIN_SCHEMA, WP_ORIGIN_TABLE };
 
-/* Of a text that is the variable and nothing else. */
+/* Which variable is the text? It is nothing else. */
 enum wp_origin_part wp_origin_variable(const char *text);
-/* "schema", "table". */
+/* Returns "schema" or "table". */
 const char *wp_origin_name(enum wp_origin_part part);
-/* Null of a message, which comes from no table. */
+/* Returns null of a message, which comes from no table. */
 struct wp_span wp_origin_value(const struct wp_origin *origin, enum wp_origin_part part);
 
-/* A text with variables in it. WP_CONFIG with the error, which begins with `option`: a $ that is none. */
+/* Checks a text with variables in it. WP_CONFIG with the error, which begins with `option`: a $ begins none. */
 enum wp_rc wp_origin_check(const char *template, const char *option,
 			   struct wp_error *error) WP_MUST_CHECK;
-/* Appends it with their values. WP_NOMEM, WP_FULL. */
+/* Appends the text with the values of its variables. WP_NOMEM, WP_FULL. */
 enum wp_rc wp_origin_write(struct wp_buffer *into, const char *template,
 			   const struct wp_origin *origin) WP_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /*
  * Which outbox does a relation, or a message, belong to? The tables, leaves and prefixes of
- * all outboxes of a stream, and what is ignored on purpose.
+ * all outboxes of a stream tell, and what is ignored on purpose.
  *
  * Owns: names, patterns, shapes. Borrows: the options. Pure. Bounded: WP_OUTBOXES_MAX.
  */
@@ -28,7 +28,7 @@ struct wp_outbox {
 	struct wp_message_reader *messages; /* NULL: none of its events come so */
 };
 
-/* What to make of a relation's rows. */
+/* A relation's rows are of one of these kinds. */
 enum wp_rows_kind {
 	WP_ROWS_EVENTS,
 	WP_ROWS_IGNORED,   /* outbox.ignore names them: passed over */
@@ -49,38 +49,37 @@ struct wp_rows {
 struct wp_outbox_set;
 
 /*
- * WP_CONFIG with the error: a name, a pattern, or what the shape refuses. WP_NOMEM. `record_max` is the
- * shapes'.
+ * WP_CONFIG with the error: a name or a pattern is wrong, or the shape refuses its options. WP_NOMEM. `record_max` is
+ * the shapes'.
  */
 enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t record_max,
 			     struct wp_outbox_set **ret, struct wp_error *error) WP_MUST_CHECK;
 void wp_outbox_set_free(struct wp_outbox_set *s);
 const struct wp_outbox *wp_outbox_set_at(const struct wp_outbox_set *s, size_t index);
-/* The one whose table this is, or by a pattern may be; NULL: none. */
+/* Returns the one whose table this is, or by a pattern may be; NULL: none. */
 const struct wp_outbox *wp_outbox_set_table(const struct wp_outbox_set *s, struct wp_span schema,
 					    struct wp_span name);
-/* Of a relation, by its name alone. One that fits a pattern may yet be another's partition: it is not known. */
+/* Judges a relation by its name alone. One that fits a pattern may yet be another's partition: it is not known. */
 struct wp_rows wp_outbox_set_rows(const struct wp_outbox_set *s, struct wp_span schema,
 				  struct wp_span name);
 /*
- * If that is WP_ROWS_UNKNOWN, with what is known of it as a partition; NULL: it is none of ours.
- * One belongs to the table it is of, whatever outbox.leaves says, which is for those that stand
- * alone by now. A child by inheritance is not an outbox's by itself: a section or outbox.leaves makes it
- * one, and only its exact name in outbox.ignore says that it is none. The same holds for what nothing
- * tells, and has the columns of an outbox: it may have been a partition or a child that is gone, or
- * the outbox under a former name.
+ * If that is WP_ROWS_UNKNOWN, judges by what is known of it as a partition; NULL: it is none of ours. One belongs to
+ * the table it is of, whatever outbox.leaves says, which is for those that stand alone by now. A child by inheritance
+ * is not an outbox's by itself: a section or outbox.leaves makes it one, and only its exact name in outbox.ignore says
+ * that it is none. The same holds for what nothing tells, and has the columns of an outbox: it may have been a
+ * partition or a child that is gone, or the outbox under a former name.
  */
 struct wp_rows wp_outbox_set_rows_of_partition(const struct wp_outbox_set *s,
 					       const struct wp_relation *relation,
 					       const struct wp_partition *partition);
-/* The one whose table this is, or whose leaf by outbox.leaves. */
+/* Returns the one whose table this is, or whose leaf by outbox.leaves. */
 const struct wp_outbox *wp_outbox_set_find(const struct wp_outbox_set *s, struct wp_span schema,
 					   struct wp_span name);
 bool wp_outbox_set_ignores(const struct wp_outbox_set *s, struct wp_span schema,
 			   struct wp_span name);
-/* The one of that name; NULL: none. */
+/* Returns the one of that name; NULL: none. */
 const struct wp_outbox *wp_outbox_set_named(const struct wp_outbox_set *s, struct wp_span name);
-/* The one whose messages have this prefix; NULL: none. */
+/* Returns the one whose messages have this prefix; NULL: none. */
 const struct wp_outbox *wp_outbox_set_prefix(const struct wp_outbox_set *s, struct wp_span prefix);
 
 #endif

@@ -26,7 +26,7 @@ struct wp_route;
 
 #define WP_TOPIC_SIZE 250 /* 249, which is Kafka's limit, and NUL */
 
-/* What keeps a name from being that of a topic for events ("is empty"); NULL: nothing. */
+/* Returns what keeps a name from being that of a topic for events ("is empty"); NULL: nothing. */
 const char *wp_topic_name_trouble(const char *topic);
 
 /* Without groups, variables and escapes a replacement is the topic, whatever the row says. */

@@ -27,7 +27,7 @@ enum { WP_SUBJECTS_MAX = 100000, WP_SUBJECT_SIZE_MAX = 1024 };
 
 enum wp_schema_kind { WP_SCHEMA_AVRO, WP_SCHEMA_PROTOBUF, WP_SCHEMA_JSON };
 
-/* What a registry says of a version of a subject. */
+/* A registry says this of a version of a subject. */
 struct wp_schema {
 	uint32_t id;
 	uint32_t version;
@@ -56,7 +56,7 @@ struct wp_subject {
 typedef enum wp_rc (*wp_subjects_ask)(void *arg, struct wp_subject *subject,
 				      const struct wp_registry_options *options);
 
-/* What of a subject that is not known: is it waited for, or is that a failure? */
+/* Is a subject that is not known waited for, or is that a failure? */
 enum wp_subjects_patience { WP_SUBJECTS_WAIT, WP_SUBJECTS_FAIL };
 
 struct wp_subjects {
@@ -85,7 +85,7 @@ enum wp_rc wp_subjects_find(struct wp_subjects *s, const struct wp_registry_opti
 /* `refresh_ms`: when the latest is asked for again. */
 void wp_subjects_answer(struct wp_subjects *s, struct wp_subject *subject,
 			const struct wp_schema *schema, int64_t refresh_ms);
-/* WP_CONFIG: the registry said no; WP_IO: it did not answer. True: the first time in a row. */
+/* WP_CONFIG: the registry said no; WP_IO: it did not answer. Returns true the first time in a row. */
 bool wp_subjects_fail(struct wp_subjects *s, struct wp_subject *subject, enum wp_rc rc,
 		      const struct wp_error *why);
 

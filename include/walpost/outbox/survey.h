@@ -41,7 +41,7 @@ struct wp_survey_event {
 	bool is_refused; /* it can never be sent, and would be; not told of what was read in part */
 };
 
-/* Tables that nobody configured: the first of them by name. */
+/* Of tables that nobody configured, the first are told by name. */
 #define WP_SURVEY_FOREIGN_MAX 8
 
 struct wp_survey_foreign {
@@ -62,21 +62,20 @@ struct wp_survey_counts {
 
 struct wp_survey;
 
-/* WP_CONFIG with the error: the outbox's options. */
+/* WP_CONFIG with the error: the outbox's options are wrong. */
 enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey **ret,
 			 struct wp_error *error) WP_MUST_CHECK;
 void wp_survey_free(struct wp_survey *s);
 /*
- * One message. `size` is that of the whole, of which the beginning is enough. `ret_is_event`
- * tells whether `ret` was filled; it is valid until the next call. Other answers are as those of
- * wp_decoder_take().
+ * Takes one message. `size` is that of the whole, of which the beginning is enough. `ret_is_event` tells whether `ret`
+ * was filled; it is valid until the next call. Other answers are as those of wp_decoder_take().
  */
 enum wp_rc wp_survey_take(struct wp_survey *s, struct wp_span message, size_t size,
 			  struct wp_survey_event *ret, bool *ret_is_event,
 			  struct wp_error *error) WP_MUST_CHECK;
 /*
- * The record that the event taken last becomes, about as large as the one that a relay sends; valid
- * until the next call. False: it becomes none, was read in part, or waits for its schema's id.
+ * Gives the record that the event taken last becomes, about as large as the one that a relay sends; valid until the
+ * next call. False: it becomes none, was read in part, or waits for its schema's id.
  */
 bool wp_survey_record(struct wp_survey *s, struct wp_record *ret);
 const struct wp_survey_counts *wp_survey_counts(const struct wp_survey *s);

@@ -1,5 +1,5 @@
 /*
- * Rows of one outbox table to events: which column means what, by name, for one
+ * Makes events of the rows of one outbox table: which column means what, by name, for one
  * Relation message. A new Relation asks for a new mapping.
  *
  * Owns: copies of what it needs of the relation. Borrows: options and facts. Pure.
@@ -22,7 +22,7 @@ enum wp_columns {
 	WP_COLUMNS_KNOWN, /* each row then is WP_DATA, with what there is */
 };
 
-/* What a column is not. Without a missing one an event may still be set aside; not without its type. */
+/* These say what a column is not. Without a missing one an event may still be set aside; not without its type. */
 enum wp_mapping_fault_kind {
 	WP_COLUMN_NONE,
 	WP_COLUMN_MISSING,
@@ -61,8 +61,8 @@ struct wp_mapping_setup {
 enum wp_rc wp_mapping_new(const struct wp_mapping_setup *setup, struct wp_mapping **ret,
 			  struct wp_error *error) WP_MUST_CHECK;
 /*
- * Was it refused for a type that the catalog was not asked about: made since, or dropped before?
- * Fresh facts may tell. Else what they say is all there is.
+ * Was it refused for a type that the catalog was not asked about: made since, or dropped before? Fresh facts may tell.
+ * Otherwise what they say is all there is.
  */
 bool wp_mapping_wants_facts(const struct wp_mapping_setup *setup);
 void wp_mapping_free(struct wp_mapping *m);
@@ -87,7 +87,7 @@ enum { WP_NEEDED_COLUMNS_MAX = 200, WP_NEEDED_LISTS = 3, WP_NEEDED_ROLES = 14 };
  */
 struct wp_needed_columns {
 	const char *names[WP_NEEDED_COLUMNS_MAX];
-	/* What each is in a CREATE TABLE: "uuid PRIMARY KEY". Static. */
+	/* Each has this in a CREATE TABLE: "uuid PRIMARY KEY". They are static. */
 	const char *definitions[WP_NEEDED_COLUMNS_MAX];
 	size_t count;	  /* that must be there */
 	size_t all_count; /* and those that may */
@@ -98,7 +98,7 @@ struct wp_needed_columns {
 enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_needed_columns *ret,
 			     struct wp_error *error) WP_MUST_CHECK;
 
-/* The columns that a table of this outbox has had at all times: id, key and payload. Borrowed of `options`. */
+/* A table of this outbox has had these columns at all times: id, key and payload. Borrowed of `options`. */
 enum { WP_LASTING_COLUMNS = 3 };
 struct wp_lasting_columns {
 	struct wp_span names[WP_LASTING_COLUMNS]; /* of a member of a JSON column, the column's */
