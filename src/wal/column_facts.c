@@ -22,7 +22,7 @@ void wp_column_facts_copy(struct wp_column_facts *to, const struct wp_column_fac
 	to->labels_size = from->labels_size;
 }
 
-/* 0: not known, or without room. */
+/* Returns 0 when they are not known, or find no room. */
 static size_t add_labels(struct wp_column_facts *f, const char *labels)
 {
 	size_t size = labels == NULL ? 0 : strlen(labels) + 1;
@@ -35,7 +35,7 @@ static size_t add_labels(struct wp_column_facts *f, const char *labels)
 	return at;
 }
 
-/* 'text', to where it ends; 0: it does not. */
+/* Returns the size of 'text', to where it ends; 0: it does not. */
 static size_t literal_size(const char *literal)
 {
 	const char *at = literal + 1;
@@ -45,7 +45,7 @@ static size_t literal_size(const char *literal)
 	return *at == '\0' ? 0 : (size_t)(at - literal) + 1;
 }
 
-/* A cast, or casts: no operator, and nothing else in quotes. */
+/* Is it a cast, or casts? There is no operator, and nothing else in quotes. */
 static bool is_cast(const char *text)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -63,7 +63,7 @@ static bool is_bare(const char *text)
 }
 
 /*
- * As pg_get_expr() writes a constant: 7, true, 'text'::type with '' for a quote, E'text' with
+ * A constant is as pg_get_expr() writes it: 7, true, 'text'::type with '' for a quote, E'text' with
  * backslashes as they stand, of which Debezium takes no notice. 0: it is none, or without room.
  */
 static size_t add_constant(struct wp_column_facts *f, const char *expression)
@@ -99,7 +99,7 @@ const char *wp_column_facts_constant(const struct wp_column_facts *f,
 	return fact->constant_at == 0 ? NULL : f->labels + fact->constant_at;
 }
 
-/* Where the oid is among them, or where it would be. */
+/* Returns where the oid is among them, or where it would be. */
 static size_t type_fact_place(const struct wp_column_facts *f, uint32_t oid)
 {
 	size_t low = 0;

@@ -6,23 +6,6 @@
  *   'w'    Int64 start  Int64 end      Int64 sent_at  Byte(n) body
  *   'k'    Int64 end    Int64 sent_at  Byte reply_requested
  */
-static void read_data(struct wp_wire *w, struct wp_frame *frame)
-{
-	frame->kind = WP_FRAME_DATA;
-	frame->start = wp_wire_u64(w);
-	frame->end = wp_wire_u64(w);
-	frame->sent_at_us = (int64_t)wp_wire_u64(w);
-	frame->body = wp_wire_bytes(w, w->left);
-}
-
-static void read_keepalive(struct wp_wire *w, struct wp_frame *frame)
-{
-	frame->kind = WP_FRAME_KEEPALIVE;
-	frame->end = wp_wire_u64(w);
-	frame->sent_at_us = (int64_t)wp_wire_u64(w);
-	frame->reply_requested = wp_wire_u8(w) != 0;
-}
-
 enum wp_rc wp_frame_read(struct wp_span copy_data, struct wp_frame *ret, struct wp_error *error)
 {
 	struct wp_frame frame = { 0 };
@@ -32,11 +15,18 @@ enum wp_rc wp_frame_read(struct wp_span copy_data, struct wp_frame *ret, struct 
 	uint8_t kind = wp_wire_u8(&w);
 	if (w.bad)
 		return wp_error_set(error, WP_PROTO, "the server sent an empty replication frame");
-	if (kind == 'w')
-		read_data(&w, &frame);
-	else if (kind == 'k')
-		read_keepalive(&w, &frame);
-	else
+	if (kind == 'w') {
+		frame.kind = WP_FRAME_DATA;
+		frame.start = wp_wire_u64(&w);
+		frame.end = wp_wire_u64(&w);
+		frame.sent_at_us = (int64_t)wp_wire_u64(&w);
+		frame.body = wp_wire_bytes(&w, w.left);
+	} else if (kind == 'k') {
+		frame.kind = WP_FRAME_KEEPALIVE;
+		frame.end = wp_wire_u64(&w);
+		frame.sent_at_us = (int64_t)wp_wire_u64(&w);
+		frame.reply_requested = wp_wire_u8(&w) != 0;
+	} else
 		return wp_error_set(error, WP_PROTO,
 				    "the server sent a replication frame of unknown kind 0x%02X",
 				    kind);

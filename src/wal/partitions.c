@@ -42,7 +42,7 @@ static size_t count_listed(const char *list)
 	return count;
 }
 
-/* One more than there are, for none is no reason to have no list. */
+/* Makes one more than there are, for none is no reason to have no list. */
 static void *new_list(size_t count, size_t size)
 {
 	return calloc(count + 1, size);
@@ -64,7 +64,7 @@ static enum wp_rc read_partition_name(struct wp_partitions *p, struct wp_json_wa
 	return rc == WP_DATA ? WP_PROTO : rc;
 }
 
-/* "16380": ["schema", "name"]; the oid with its quotes. */
+/* Reads "16380": ["schema", "name"]; the oid has its quotes. */
 static enum wp_rc read_root(struct wp_partitions *p, struct wp_span oid, const struct wp_json *pair)
 {
 	struct wp_json_walk walk;
@@ -117,7 +117,7 @@ static enum wp_rc read_roots(struct wp_partitions *p, const char *text)
 	return rc;
 }
 
-/* Of a root or a partition, which both begin with it. */
+/* Compares with the oid of a root or a partition, which both begin with it. */
 static int compare_oids(const void *key, const void *item)
 {
 	uint32_t oid = *(const uint32_t *)key;
@@ -134,7 +134,7 @@ static const struct wp_partition_root *find_root(const struct wp_partitions *p, 
 
 /* -- partitions --------------------------------------------------------------- */
 
-/* c, and a comma unless the text ends there. */
+/* Takes c, and a comma unless the text ends there. */
 static bool take_child(const char **at)
 {
 	if (**at != 'c')
@@ -182,7 +182,7 @@ static enum wp_rc read_partitions(struct wp_partitions *p, const char *at)
 	return WP_OK;
 }
 
-/* In 64 bits, of which the log has the lower half. */
+/* They are read in 64 bits, of which the log has the lower half. */
 static enum wp_rc read_xids(const char *at, uint32_t **ret, size_t *ret_count)
 {
 	size_t count = count_listed(at);
@@ -201,7 +201,7 @@ static enum wp_rc read_xids(const char *at, uint32_t **ret, size_t *ret_count)
 	return WP_OK;
 }
 
-/* xmin:xmax:xip,... */
+/* Reads xmin:xmax:xip,... */
 static enum wp_rc read_snapshot(struct wp_partitions *p, const char *at)
 {
 	uint64_t xmin;
@@ -234,7 +234,7 @@ enum wp_rc wp_partitions_read(struct wp_partitions *ret, const struct wp_partiti
 	return WP_OK;
 }
 
-/* As the server compares them (TransactionIdPrecedes): they come round. */
+/* They are compared as the server does it (TransactionIdPrecedes): they come round. */
 static bool xid_precedes(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) < 0;

@@ -4,13 +4,12 @@
 #include "walpost/wal/pgoutput.h"
 
 /*
- * One decoder per message, its layout above it (Byte1 of the kind, which comes
- * first, is left out). A decoder only reads; the wire's sticky error and
- * wp_wire_end() tell of short and of left-over bytes once for all. What it
- * answers itself is what the bytes mean.
+ * Each message has one decoder, with its layout above it (Byte1 of the kind, which comes first, is
+ * left out). A decoder only reads; the wire's sticky error and wp_wire_end() tell of short and of
+ * left-over bytes once for all. What it answers itself is what the bytes mean.
  */
 
-/* "I" or "0x07", for messages. */
+/* This is "I" or "0x07", for messages. */
 struct byte_text {
 	char text[8];
 };
@@ -30,7 +29,7 @@ static enum wp_rc unknown_byte(struct wp_error *error, const char *place, uint8_
 			    byte_text(byte).text);
 }
 
-/* Only Relation and Type: a system schema goes as "" over the wire. */
+/* This is for Relation and Type: a system schema goes as "" over the wire. */
 static struct wp_span read_schema(struct wp_wire *w)
 {
 	struct wp_span schema = wp_wire_cstr(w);
@@ -252,8 +251,8 @@ static enum wp_rc read_message(struct wp_wire *w, struct wp_change *c, struct wp
 }
 
 /*
- * Stream Start and Stop, Abort and Commit; Begin Prepare, Prepare, Commit
- * Prepared, Rollback Prepared and Stream Prepare were not asked for.
+ * Stream Start and Stop, Abort and Commit were not asked for, nor were Begin Prepare, Prepare,
+ * Commit Prepared, Rollback Prepared and Stream Prepare.
  */
 static enum wp_rc refuse_unrequested(uint8_t kind, struct wp_error *error)
 {

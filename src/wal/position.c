@@ -4,7 +4,7 @@
 
 #include "walpost/wal/position.h"
 
-/* `value` in eight hexadecimal digits; returns what comes behind them. All eight at once: it stands in every record. */
+/* Writes eight hexadecimal digits, returns what is behind them. All at once: each record has it. */
 static char *put_hex(char *at, uint32_t value)
 {
 	uint64_t digits = value;
@@ -37,7 +37,7 @@ char *wp_position_text(const struct wp_position *position, char text[WP_POSITION
 	return text;
 }
 
-/* 16 or more for what is no digit of ours: upper-case only, as we write it. */
+/* Returns 16 or more for what is no digit of ours: upper-case only, as we write it. */
 static unsigned digit_of(uint8_t c)
 {
 	if (c >= '0' && c <= '9')
@@ -45,7 +45,7 @@ static unsigned digit_of(uint8_t c)
 	return c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10 : 16;
 }
 
-/* False: not `digits` hexadecimal digits. */
+/* False: there are not `digits` hexadecimal digits. */
 static bool take_hex(const uint8_t **at, unsigned digits, uint64_t *ret)
 {
 	uint64_t value = 0;

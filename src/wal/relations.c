@@ -9,9 +9,9 @@
 #define BUCKETS_MAX 65536
 
 /*
- * pg_type.dat: built-in types keep their oids, and an array's name is its element's with
- * a line before. Enums, composite and extension types are told by name only, which does
- * not show what their binary form is; enums by the catalog.
+ * These are of pg_type.dat: built-in types keep their oids, and an array's name is its element's
+ * with a line before. Enums, composite and extension types are told by name only, which does not
+ * show what their binary form is; enums by the catalog.
  */
 static const struct builtin {
 	uint32_t oid;
@@ -54,7 +54,7 @@ static const struct builtin {
 };
 #define BUILTIN_COUNT (sizeof(builtins) / sizeof(builtins[0]))
 
-/* Of extensions that come with Postgres: in whatever schema, and their text will do. */
+/* These are of extensions that come with Postgres: in whatever schema, and their text will do. */
 static const struct extension {
 	const char *name;
 	enum wp_type type;
@@ -63,13 +63,13 @@ static const struct extension {
 	{ "ltree", WP_TYPE_LTREE },
 };
 
-/* What is known of a type. */
+/* This is known of a type. */
 struct known {
 	enum wp_type type;
 	enum wp_type element; /* of an array */
 };
 
-/* A type of the user's: what it is, as far as that is known, and what people call it. */
+/* A type of the user's is this, as far as that is known, and has this name for people. */
 struct user_type {
 	uint32_t oid;
 	struct known known;
@@ -77,7 +77,7 @@ struct user_type {
 	char *name;	 /* owned; NULL: no message told it */
 };
 
-/* One allocation each: the entry, its columns, then all names with their NULs. */
+/* Each is one allocation: the entry, its columns, then all names with their NULs. */
 struct entry {
 	struct wp_relation relation; /* first: what callers hold */
 	struct entry *next;
@@ -147,7 +147,7 @@ void wp_relations_free(struct wp_relations *r)
 	free(r);
 }
 
-/* Where the entry's pointer is, or where it would be hung. */
+/* Returns where the entry's pointer is, or where it would be hung. */
 static struct entry **entry_place(struct wp_relations *r, uint32_t oid)
 {
 	/* Oids are counted up: multiplied by 2^32 / golden ratio they spread. */
@@ -231,7 +231,7 @@ struct wp_relation *wp_relations_find(struct wp_relations *r, uint32_t oid)
 	return e == NULL ? NULL : &e->relation;
 }
 
-/* Where the oid is among them, or where it would be. */
+/* Returns where the oid is among them, or where it would be. */
 static size_t type_place(const struct wp_relations *r, uint32_t oid)
 {
 	size_t low = 0;
@@ -254,7 +254,7 @@ static const struct user_type *find_type(const struct wp_relations *r, uint32_t 
 	return at < r->type_count && r->types[at].oid == oid ? &r->types[at] : NULL;
 }
 
-/* The one of this oid, which may be new: then nothing is known of it. */
+/* Gives the one of this oid, which may be new: then nothing is known of it. */
 static enum wp_rc get_type(struct wp_relations *r, uint32_t oid, struct user_type **ret)
 {
 	size_t at = type_place(r, oid);
@@ -322,7 +322,7 @@ static struct known known_by_name(struct wp_span schema, struct wp_span name)
 	return other;
 }
 
-/* "a domain over numeric", for then a message has the base type's name; else "type shop.mood". */
+/* Returns "a domain over numeric", for then a message has that name; else "type shop.mood". */
 static char *name_for_people(uint32_t oid, struct wp_span schema, struct wp_span name)
 {
 	bool is_builtin = wp_span_is(schema, "pg_catalog");

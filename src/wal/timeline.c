@@ -62,7 +62,7 @@ static void forget_oldest(struct wp_timelines *t)
 	t->count--;
 }
 
-/* tli, blanks, switch LSN, blanks, reason. Both numbers only grow from line to line. */
+/* Reads tli, blanks, switch LSN, blanks, reason. Both numbers only grow from line to line. */
 static bool read_switch(struct wp_timelines *t, struct wp_span line)
 {
 	uint32_t timeline;

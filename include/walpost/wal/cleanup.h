@@ -1,5 +1,5 @@
 /*
- * What the relay asks of one that removes rows of the outboxes whose events are in Kafka; postgres/cleaner is the real
+ * The relay asks this of one that removes rows of the outboxes whose events are in Kafka; postgres/cleaner is the real
  * one, the simulation has another.
  *
  *   CLOSED -open-> LOOKING -> LOOKED -remove-> REMOVING -> LOOKING
@@ -7,8 +7,8 @@
  *
  * LOOKED: rows were looked at, and after that how far the log is, `lsn`. All that was visible to the look was committed
  * before `lsn`. So the relay calls remove() once its own ledger has confirmed all events up to there, in the stream in
- * which it called open(): neither the slot's position says that, which people move, nor another stream's, which may be of
- * another server. Rows that were never in the stream are the store's to know (sql/cleanup.sql).
+ * which it called open(): neither the slot's position says that, which people move, nor another stream's, which may be
+ * of another server. Rows that were never in the stream are the store's to know (sql/cleanup.sql).
  *
  * Single-threaded, nothing waits. Bounded: one batch at a time.
  */
@@ -24,7 +24,8 @@
 
 enum wp_cleanup_mode { WP_CLEANUP_NONE, WP_CLEANUP_DELETE, WP_CLEANUP_MARK, WP_CLEANUP_DROP };
 
-/* Rows of events that the relay drops on purpose, and that are never in Kafka: no outbox may have any, or they go like the others. */
+/* Events that the relay drops on purpose are never in Kafka: no outbox may have any, or their rows go like the
+ * others. */
 enum wp_cleanup_dropped { WP_CLEANUP_DROPPED_ERROR, WP_CLEANUP_DROPPED_REMOVE };
 
 struct wp_cleanup_options {
@@ -44,7 +45,7 @@ enum wp_cleanup_state {
 	WP_CLEANUP_REMOVING,
 };
 
-/* Of one outbox, by this process. */
+/* One outbox has these counts, by this process. */
 struct wp_cleanup_count {
 	const char *outbox; /* as in metrics: its name, or its table */
 	uint64_t removed;   /* rows; with DROP partitions */
@@ -65,9 +66,9 @@ struct wp_cleanup_store;
 struct wp_cleanup_store_ops {
 	void (*open)(struct wp_cleanup_store *s);
 	void (*close)(struct wp_cleanup_store *s);
-	/* LOOKED only. */
+	/* Must be LOOKED. */
 	void (*remove)(struct wp_cleanup_store *s);
-	/* The same for life: what it says changes, and then the setup's wake is called. */
+	/* The view is the same for life: what it says changes, and then the setup's wake is called. */
 	const struct wp_cleanup_view *(*view)(struct wp_cleanup_store *s);
 };
 

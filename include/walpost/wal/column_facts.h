@@ -1,5 +1,5 @@
 /*
- * What the stream does not tell of a table's columns and their types, and the catalog does,
+ * The stream does not tell this of a table's columns and their types, and the catalog does,
  * as of the time at which it was asked: may they be NULL, what lies under a domain, which
  * types are enums and with which labels, which are an extension's, and constant defaults.
  *
@@ -30,14 +30,14 @@ struct wp_column_fact {
 	size_t constant_at; /* its DEFAULT, in `labels`; 0: it has none, or one that is computed */
 };
 
-/* Of a domain, an enum, or a type of an extension that we know. */
+/* A type is a domain, an enum, or one of an extension that we know. */
 struct wp_type_fact {
 	uint32_t oid;
 	uint32_t base_oid; /* under all domains; of no domain the same */
 	int32_t modifier;  /* of the domains; -1: none */
 	bool is_not_null;  /* by a domain */
-	/* What the base type is, of those that no built-in oid shows: "enum", or an extension's
-	 * type by its name, "citext"; else "". */
+	/* Names the base type of those that no built-in oid shows: "enum", or an extension's type by its name,
+	 * "citext"; else "". */
 	char known_as[16];
 	size_t labels_at; /* of an enum, comma-separated, in `labels`; 0: not known */
 };
@@ -53,25 +53,22 @@ struct wp_column_facts {
 };
 
 void wp_column_facts_begin(struct wp_column_facts *f);
-/* No more than there is: the most of them are few. */
+/* Copies no more than there is: the most of them are few. */
 void wp_column_facts_copy(struct wp_column_facts *to, const struct wp_column_facts *from);
-/*
- * What does not fit is left out. `expression` is its DEFAULT as SQL, by pg_get_expr(); NULL: it has
- * none.
- */
+/* What does not fit is left out. `expression` is the column's DEFAULT as SQL, by pg_get_expr(); NULL: it has none. */
 void wp_column_facts_add(struct wp_column_facts *f, const struct wp_column_fact *fact,
 			 const char *expression);
-/* Those that matter most first. `labels` may be NULL. False: the type or its labels did not fit. */
+/* Types that matter most are to come first. `labels` may be NULL. False: the type or its labels did not fit. */
 bool wp_column_facts_add_type(struct wp_column_facts *f, const struct wp_type_fact *fact,
 			      const char *labels);
-/* NULL: nothing is known of it. */
+/* NULL: nothing is known of the column. */
 const struct wp_column_fact *wp_column_facts_find(const struct wp_column_facts *f, size_t table,
 						  struct wp_span name);
 const struct wp_type_fact *wp_column_facts_type(const struct wp_column_facts *f, uint32_t oid);
-/* The text of a default that is a constant, without quotes; NULL: there is none, or not known. */
+/* Returns the text of a default that is a constant, without quotes; NULL: there is none, or it is not known. */
 const char *wp_column_facts_constant(const struct wp_column_facts *f,
 				     const struct wp_column_fact *fact);
-/* NULL: not known, or no enum. */
+/* NULL: they are not known, or it is no enum. */
 const char *wp_column_facts_labels(const struct wp_column_facts *f,
 				   const struct wp_type_fact *fact);
 

@@ -1,5 +1,5 @@
 /*
- * The CopyData payloads of a replication stream, both ways.
+ * These are the CopyData payloads of a replication stream, both ways.
  * Source: PostgreSQL documentation, "Streaming Replication Protocol",
  * START_REPLICATION.
  *

@@ -16,7 +16,7 @@ typedef uint64_t wp_lsn;
 
 /* Writes into `text` (at least WP_LSN_TEXT_SIZE) and returns it. */
 char *wp_lsn_text(wp_lsn lsn, char *text);
-/* "16/B374D848", nothing else around it; WP_DATA otherwise. */
+/* Reads "16/B374D848", with nothing else around it; WP_DATA otherwise. */
 enum wp_rc wp_lsn_parse(struct wp_span text, wp_lsn *ret) WP_MUST_CHECK;
 
 static inline wp_lsn wp_lsn_max(wp_lsn a, wp_lsn b)

@@ -1,5 +1,5 @@
 /*
- * What the relay asks of one that keeps parked events, the rows of walpost.parked;
+ * The relay asks this of one that keeps parked events, the rows of walpost.parked;
  * postgres/parked_store is the real one, the simulation has another. Everything is asked without
  * waiting, on a connection of its own. An operation begins something, view() tells how it stands.
  *
@@ -47,7 +47,7 @@ enum wp_parked_state {
 	WP_PARKED_REFUSED,
 };
 
-/* Events of one outbox and key, the first of which cannot be delivered. Spans are the store's. */
+/* An aggregate is the events of one outbox and key, the first of which cannot be delivered. Spans are the store's. */
 struct wp_parked_aggregate {
 	struct wp_span outbox; /* as walpost.reissue names it: table, or prefix of messages */
 	struct wp_span key;    /* as Postgres prints it; null: one event without a key, alone */
@@ -60,7 +60,7 @@ struct wp_parked_aggregate {
 	int64_t age_ms;		     /* since its oldest was parked */
 };
 
-/* All aggregates of the slot, and the events that the log may bring again. */
+/* A set is all aggregates of the slot, and the events that the log may bring again. */
 struct wp_parked_set {
 	const struct wp_parked_aggregate *aggregates; /* by position */
 	size_t count;
@@ -85,7 +85,7 @@ struct wp_parked_row {
 
 enum wp_parked_act { WP_PARKED_ACT_RETRY, WP_PARKED_ACT_SKIP };
 
-/* What a person asked for by `walpost parked`: not done yet. */
+/* A person asked for this by `walpost parked`, and it is not done yet. */
 struct wp_parked_asked {
 	enum wp_parked_act act;
 	struct wp_position position;
@@ -102,8 +102,8 @@ struct wp_parked_choice {
 
 enum wp_parked_change_kind {
 	WP_PARKED_DELETE, /* delivered, or given up */
-	/* reason, code, attempts, alone, due_in_ms are its new ones. Only when the row has one attempt
-	 * less: else another relay has tried it since, or a person asked for a retry. */
+	/* The reason, code, attempts, alone and due_in_ms are its new ones. It applies only when the row has one
+	 * attempt less: else another relay has tried it since, or a person asked for a retry. */
 	WP_PARKED_FAILED,
 	WP_PARKED_ALONE, /* it was in flight when Kafka refused some event: alone from now on */
 	WP_PARKED_HEARD, /* the retry that was asked for begins: attempts 0, due now, nothing asked */
@@ -137,31 +137,31 @@ struct wp_parked_view {
 struct wp_parked_store;
 
 struct wp_parked_store_ops {
-	/* From any state. `from`: rows of transactions that commit at or behind it may come again by the log. Of the set
-	 * no more than aggregates_max + 1 are read. */
+	/* Any state will do. `from`: rows of transactions that commit at or behind it may come again by the log. No
+	 * more than aggregates_max + 1 of the set are read. */
 	void (*open)(struct wp_parked_store *s, wp_lsn from, size_t aggregates_max);
 	/* The set has been copied. */
 	void (*set_taken)(struct wp_parked_store *s);
 	void (*close)(struct wp_parked_store *s);
 	/*
-	 * READY only. `row` is a JSON object, copied: the columns of walpost.parked by name, but for
-	 * slot and the times; with "due_in_ms" when it is the first of its aggregate. A row that is
-	 * there already stays as it is. WP_FULL: later, after a wake. WP_NOMEM.
+	 * Must be READY. `row` is a JSON object, copied: the columns of walpost.parked by name, but for slot and the
+	 * times; with "due_in_ms" when it is the first of its aggregate. A row that is there already stays as it is.
+	 * WP_FULL: later, after a wake. WP_NOMEM.
 	 */
 	enum wp_rc (*put)(struct wp_parked_store *s, uint64_t ticket, struct wp_span row);
-	/* Tickets of what was put and is durable: committed, and where a failover slot protects the
-	 * stream, on the standbys too. */
+	/* Takes tickets of what was put and is durable: committed, and where a failover slot protects the stream, on
+	 * the standbys too. */
 	size_t (*collect)(struct wp_parked_store *s, uint64_t *tickets, size_t max);
-	/* Any state; copied. Rows that are not there are passed over. WP_NOMEM. */
+	/* Any state will do; `changes` is copied. Rows that are not there are passed over. WP_NOMEM. */
 	enum wp_rc (*change)(struct wp_parked_store *s, const struct wp_parked_change *changes,
 			     size_t count);
-	/* READY only, none under way. Rows in the order of the choices, by position; no more once
+	/* Must be READY, with no load under way. Rows come in the order of the choices, by position; no more once
 	 * their bytes exceed size_max. */
 	void (*load)(struct wp_parked_store *s, const struct wp_parked_choice *choices,
 		     size_t count, size_t size_max);
-	/* READY only, none under way: what was asked for, the first LOOK_MAX by position. */
+	/* Must be READY, with no look under way: what was asked for is looked for, the first LOOK_MAX by position. */
 	void (*look)(struct wp_parked_store *s);
-	/* The same for life: what it says changes. */
+	/* The view is the same for life: what it says changes. */
 	const struct wp_parked_view *(*view)(struct wp_parked_store *s);
 };
 

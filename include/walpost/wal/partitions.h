@@ -25,7 +25,7 @@
 
 #define WP_PARTITIONS_MAX (1 << 20)
 
-/* A table that a pattern of tables stands for, and that is partitioned. Names are NUL-terminated. */
+/* A pattern of tables stands for this table, which is partitioned. Names are NUL-terminated. */
 struct wp_partition_root {
 	uint32_t oid;
 	const char *schema;
@@ -39,7 +39,7 @@ struct wp_partition {
 	bool inherits;			      /* no partition, but a child by inheritance */
 };
 
-/* All zeroes: covers no transaction. */
+/* All zeroes, it covers no transaction. */
 struct wp_partitions {
 	struct wp_partition *items; /* owned; by oid, at all levels */
 	size_t count;
@@ -57,9 +57,9 @@ struct wp_partitions {
 
 /*
  * `partitions` is "16390 0,16393 1 16380,16395 0 c": oid, table, and the oid of its root unless that has
- * the outbox's name, or c for a child by inheritance, ascending by oid; `roots` is JSON, {"16380": ["schema", "name"], ...}, ascending too;
- * `snapshot` a pg_snapshot as text; `harmless` transaction ids, with commas between. WP_PROTO: one is not. WP_FULL, WP_NOMEM.
- * `ret` need not be empty before.
+ * the outbox's name, or c for a child by inheritance, ascending by oid; `roots` is JSON,
+ * {"16380": ["schema", "name"], ...}, ascending too; `snapshot` a pg_snapshot as text; `harmless`
+ * transaction ids, with commas between. WP_PROTO: one is not. WP_FULL, WP_NOMEM. `ret` need not be empty before.
  */
 struct wp_partitions_text {
 	const char *partitions;
@@ -72,9 +72,9 @@ enum wp_rc wp_partitions_read(struct wp_partitions *ret,
 void wp_partitions_release(struct wp_partitions *p);
 /* Does it say whose partition or child a table was that this transaction wrote to? */
 bool wp_partitions_cover(const struct wp_partitions *p, uint32_t xid);
-/* The same of one that had committed before this was asked; of a child it may say nothing yet. */
+/* Does it say the same of one that had committed before this was asked? Of a child it may say nothing yet. */
 bool wp_partitions_cover_committed(const struct wp_partitions *p, uint32_t xid);
-/* NULL: none of ours. */
+/* NULL: the table is none of ours. */
 const struct wp_partition *wp_partitions_find(const struct wp_partitions *p, uint32_t oid);
 
 #endif

@@ -31,7 +31,7 @@ enum wp_change_kind {
 	WP_CHANGE_MESSAGE,
 };
 
-/* How the server is asked to send values; in binary, types without a send function come as text. */
+/* How is the server asked to send values? In binary, types without a send function come as text. */
 enum wp_transfer { WP_TRANSFER_TEXT, WP_TRANSFER_BINARY };
 
 enum wp_value_kind { WP_VALUE_NULL, WP_VALUE_UNCHANGED, WP_VALUE_TEXT, WP_VALUE_BINARY };
@@ -114,13 +114,13 @@ struct wp_pgoutput {
 	struct wp_column columns[WP_COLUMNS_MAX];
 };
 
-/* WP_PROTO with the error: short, trailing bytes, unknown byte, unchanged value in an insert. */
+/* WP_PROTO with the error: it is short, has trailing bytes, an unknown byte, or an unchanged value in an insert. */
 enum wp_rc wp_pgoutput_read(struct wp_pgoutput *p, struct wp_span message, struct wp_change *ret,
 			    struct wp_error *error) WP_MUST_CHECK;
 /*
- * Of a message that was cut, too large to be read whole: an Insert, with NULL for each value that
- * is not within the beginning; a Message without its content; of an Update or a Delete whose row
- * it is. WP_PROTO with the error: another kind, or not even that much of it.
+ * Reads the beginning of a message that was cut, too large to be read whole: an Insert, with NULL for each value that
+ * is not within the beginning; a Message without its content; of an Update or a Delete whose row it is. WP_PROTO with
+ * the error: it is another kind, or not even that much of it.
  */
 enum wp_rc wp_pgoutput_read_beginning(struct wp_pgoutput *p, struct wp_span beginning,
 				      struct wp_change *ret, struct wp_error *error) WP_MUST_CHECK;

@@ -23,10 +23,10 @@ struct wp_position {
 	uint32_t ordinal;
 };
 
-/* 39 characters as above, nothing around them; WP_DATA otherwise. */
+/* Reads 39 characters as above, with nothing around them; WP_DATA otherwise. */
 enum wp_rc wp_position_parse(struct wp_span text, struct wp_position *ret) WP_MUST_CHECK;
 char *wp_position_text(const struct wp_position *position, char text[WP_POSITION_TEXT_SIZE]);
-/* Less than, equal to or greater than 0, as the texts would compare. */
+/* Returns less than, equal to or greater than 0, as the texts would compare. */
 int wp_position_compare(const struct wp_position *a, const struct wp_position *b);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * How it stands with events that are to be sent later (sql/schedule.sql): what postgres/scheduler last heard from the
- * server, for telemetry. Pure.
+ * How does it stand with events that are to be sent later (sql/schedule.sql)? postgres/scheduler last heard this from
+ * the server, for telemetry. Pure.
  */
 #ifndef WALPOST_WAL_SCHEDULED_H
 #define WALPOST_WAL_SCHEDULED_H

@@ -1,5 +1,5 @@
 /*
- * What is to be done about a slot that is gone, that cannot be used any more, or that somebody moved. The log,
+ * What is to be done about a slot that is gone, that cannot be used any more, or that somebody moved? The log,
  * `status` and `check` say it in these words; pages and runbook name the same commands.
  */
 #ifndef WALPOST_WAL_SLOT_CURE_H
@@ -7,7 +7,7 @@
 
 #define WP_SLOT_MISSING_BEGINS "there is no slot "
 
-/* A format: the slot's name. */
+/* This is a format, and takes the slot's name. */
 #define WP_SLOT_MISSING                                                                           \
 	WP_SLOT_MISSING_BEGINS "%.64s. If a relay has used it, stop all relays and run `walpost " \
 			       "backfill --missing`, which sends the rows that Kafka does not "   \

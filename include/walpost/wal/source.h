@@ -1,5 +1,5 @@
 /*
- * What the relay asks of one that streams the log; postgres/stream is the real
+ * The relay asks this of one that streams the log; postgres/stream is the real
  * one, the simulation has another. Everything is asked without waiting: an
  * operation begins something, view() tells how it stands.
  *
@@ -56,7 +56,7 @@ struct wp_source_facts {
 	bool holder_is_walpost;	       /* as far as its application_name tells */
 	bool holder_wrote;	       /* the slot checkpoint row was written since it came */
 	int64_t wal_sender_timeout_ms; /* 0: none */
-	/* The slot checkpoint row: who took the slot over last, and how far that one has come. */
+	/* The slot checkpoint row tells who took the slot over last, and how far that one has come. */
 	bool slot_checkpoint_readable; /* the table is there and may be read */
 	bool slot_checkpoint_unsure; /* it may, but not now: locked, perhaps. What it says is not known */
 	bool slot_checkpoint_writable; /* and has all columns and may be written: it can be believed */
@@ -75,7 +75,7 @@ struct wp_source_facts {
 	char slot_checkpoint_topics
 		[WP_SLOT_CHECKPOINT_TOPICS_SIZE]; /* that took events, comma-separated */
 	wp_lsn reissue_lsn;			  /* as in wp_slot_state */
-	/* Transactions decoded for the slot, then and now; -1: not known, or not to be compared. */
+	/* So many transactions were decoded for the slot, then and now; -1: not known, or not to be compared. */
 	int64_t slot_checkpoint_transactions;
 	int64_t slot_transactions;
 };
@@ -100,7 +100,7 @@ enum wp_probe {
 
 enum wp_asked { WP_ASKED_NOTHING, WP_ASKED_OPEN, WP_ASKED_ANSWERED, WP_ASKED_FAILED };
 
-/* How the slot's log is kept: pg_replication_slots.wal_status. */
+/* How is the slot's log kept? This is pg_replication_slots.wal_status. */
 enum wp_keeping {
 	WP_KEEPING_UNKNOWN,
 	WP_KEEPING_RESERVED,
@@ -109,7 +109,7 @@ enum wp_keeping {
 	WP_KEEPING_LOST,
 };
 
-/* What is seen beside the stream: publication, table and slot as they are now. */
+/* This is seen beside the stream: publication, table and slot as they are now. */
 struct wp_slot_state {
 	bool asking;
 	bool unanswered;  /* the last question: no connection, or an error */
@@ -119,14 +119,14 @@ struct wp_slot_state {
 	int64_t retained;  /* bytes of log from restart_lsn on; -1: not known */
 	bool limited;	   /* max_slot_wal_keep_size is set, and safe_size known */
 	int64_t safe_size; /* bytes that may be written until the slot can be lost */
-	/* The end of the log, what is not written yet included, when the publication of walpost.reissue
-	 * was seen: from here on it can be read. 0: there is none. */
+	/* The log ended here, what is not written yet included, when the publication of walpost.reissue was seen:
+	 * from here on it can be read. 0: there is none. */
 	wp_lsn reissue_lsn;
 	/* The server sends nothing before the standbys of synchronized_standby_slots have it: which of
 	 * these are behind, and why, in words. "": it does not wait. */
 	char withheld[WP_WITHHELD_SIZE];
 	char drains[WP_DRAINS_SIZE]; /* the numbers of those that wait, a space between each two */
-	/* "": going on loses nothing; else what is wrong, and its cure, in less than 800 bytes. */
+	/* "": going on loses nothing; else this is what is wrong, and its cure, in less than 800 bytes. */
 	struct wp_error loss;
 };
 
@@ -135,15 +135,15 @@ struct wp_source_view {
 	struct wp_source_facts facts; /* as of the last READY */
 	struct wp_source_failure failure;
 	enum wp_probe probe;
-	/* As of the last READY with a free slot, or of a later answer. */
+	/* These are as of the last READY with a free slot, or of a later answer. */
 	struct wp_partitions partitions;
 	enum wp_asked partitions_asked;
 	struct wp_slot_state slot_state;
 	/* The slot checkpoint row could not be written at the start and names another owner still:
 	 * write_down() claims it. */
 	bool unclaimed;
-	/* Where the slot stood as that was done on this stream; 0: it was not, or where people had moved it
-	 * who wrote that down. And whether another had written the row after the facts were read: it may have
+	/* The slot stood here as that was done on this stream; 0: it was not, or this is where people had moved it
+	 * who wrote that down. `claimed_from_other`: one had written the row after the facts were read, and may have
 	 * had the slot. */
 	wp_lsn claimed;
 	bool claimed_from_other;
@@ -155,65 +155,61 @@ struct wp_source_view {
 enum wp_slot_checkpoint { WP_SLOT_CHECKPOINT_KEEP, WP_SLOT_CHECKPOINT_WRITE };
 enum wp_reading { WP_READING_OFF, WP_READING_ON, WP_READING_LAST_WORD };
 
-/* What a stream is to bring: told by who knows (postgres/options.h). */
+/* This is what a stream is to bring, told by who knows (postgres/options.h). */
 struct wp_requirements;
 
 struct wp_source;
 
 struct wp_source_ops {
-	/* CLOSED, FINISHED or FAILED only. */
+	/* Must be CLOSED, FINISHED or FAILED. */
 	void (*connect)(struct wp_source *s);
-	/* From any state, in force with the next connect(). Borrowed until then and from then on. */
+	/* Any state will do; in force with the next connect(). Borrowed until then and from then on. */
 	void (*want)(struct wp_source *s, const struct wp_requirements *wanted);
-	/* READY only: reads the facts again. */
+	/* Must be READY: reads the facts again. */
 	void (*refresh)(struct wp_source *s);
-	/* READY only. WRITE: first write the slot checkpoint row (owner, system, epoch). */
+	/* Must be READY. WRITE: first write the slot checkpoint row (owner, system, epoch). */
 	void (*start)(struct wp_source *s, wp_lsn at, enum wp_transfer transfer,
 		      enum wp_slot_checkpoint slot_checkpoint);
 	/*
-	 * STREAMING only: the next CopyData. WP_OK: `ret` is valid until the next
-	 * call of next() or close(); WP_AGAIN: none now, wake will tell; WP_IO:
-	 * state() has become FINISHED or FAILED.
+	 * Must be STREAMING: gives the next CopyData. WP_OK: `ret` is valid until the next call of next() or close();
+	 * WP_AGAIN: none now, wake will tell; WP_IO: state() has become FINISHED or FAILED.
 	 */
 	enum wp_rc (*next)(struct wp_source *s, struct wp_span *ret);
 	/*
-	 * STREAMING only. OFF: leave the socket alone until ON. It is ON at STREAMING. LAST_WORD: the
-	 * server uses the slot no more for this stream, as a query has shown: what has come is
-	 * thrown away, and how the server ended it becomes the failure. FAILED, or FINISHED.
+	 * Must be STREAMING. OFF: leave the socket alone until ON. It is ON at STREAMING. LAST_WORD: the server uses
+	 * the slot no more for this stream, as a query has shown: what has come is thrown away, and how the server
+	 * ended it becomes the failure. FAILED, or FINISHED.
 	 */
 	void (*reading)(struct wp_source *s, enum wp_reading reading);
-	/* STREAMING only. WP_IO as in next(). Never waits: what the socket does
-	 * not take now follows when it can. */
+	/* Must be STREAMING. WP_IO as in next(). Never waits: what the socket does not take now follows when it can. */
 	enum wp_rc (*status)(struct wp_source *s, const struct wp_status *status);
-	/* STREAMING only: CopyDone, then read and discard until the server ends, then
-	 * write the slot checkpoint: the flush of the last status, and how it ended. */
+	/* Must be STREAMING: CopyDone, then read and discard until the server ends, then write the slot checkpoint:
+	 * the flush of the last status, and how it ended. */
 	void (*finish)(struct wp_source *s, const char *topics);
 	/*
-	 * From any state: closes, and writes the slot checkpoint on a connection of its own, if
-	 * we ever had the slot and nobody else has it now; if we never had it, only what
-	 * trouble() said. FINISHED, whether it could be written or not; for ever FINISHING
-	 * when the server does not answer.
+	 * Any state will do: closes, and writes the slot checkpoint on a connection of its own, if we ever had the slot
+	 * and nobody else has it now; if we never had it, only what trouble() said. FINISHED, whether it could be
+	 * written or not; for ever FINISHING when the server does not answer.
 	 */
 	void (*part)(struct wp_source *s, const char *topics);
 	void (*close)(struct wp_source *s);
-	/* Is the server shutting down? Asked on a connection of its own. */
+	/* Is the server shutting down? It is asked on a connection of its own. */
 	void (*probe)(struct wp_source *s);
 	/*
-	 * STREAMING only, all on one more connection, and none ever fails but
-	 * ask_partitions, which view() tells: what cannot be asked or written now is
-	 * dropped. ask_partitions: those of the outboxes, anew. watch: the state of the slot, anew.
-	 * write_down: into the slot checkpoint row that all below `confirmed` was confirmed, by
-	 * these topics (comma-separated, fewer than WP_SLOT_CHECKPOINT_TOPICS_SIZE bytes).
+	 * Must be STREAMING, all on one more connection, and none ever fails but ask_partitions, which view() tells:
+	 * what cannot be asked or written now is dropped. ask_partitions asks for those of the outboxes anew, watch for
+	 * the state of the slot. write_down writes into the slot checkpoint row that all below `confirmed` was
+	 * confirmed, by these topics (comma-separated, fewer than WP_SLOT_CHECKPOINT_TOPICS_SIZE bytes).
 	 */
 	void (*ask_partitions)(struct wp_source *s);
 	void (*watch)(struct wp_source *s);
 	void (*write_down)(struct wp_source *s, wp_lsn confirmed, const char *topics);
 	/*
-	 * From any state: what keeps events from being delivered, and for how long, as the slot checkpoint
-	 * row is to say with each write from now on; "": nothing. Cut at WP_SLOT_CHECKPOINT_TROUBLE_SIZE.
+	 * Any state will do: tells what keeps events from being delivered, and for how long, as the slot checkpoint row
+	 * is to say with each write from now on; "": nothing. Cut at WP_SLOT_CHECKPOINT_TROUBLE_SIZE.
 	 */
 	void (*trouble)(struct wp_source *s, const char *what, int64_t for_ms);
-	/* The same for life: what it says changes. */
+	/* The view is the same for life: what it says changes. */
 	const struct wp_source_view *(*view)(struct wp_source *s);
 };
 

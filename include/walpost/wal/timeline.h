@@ -1,5 +1,5 @@
 /*
- * On which timeline was an LSN written? Read from the history file that
+ * On which timeline was an LSN written? It is read from the history file that
  * TIMELINE_HISTORY returns: lines "tli <tab> switch LSN <tab> reason", comments
  * with '#', oldest first (PostgreSQL: timeline.c). What lies below a switch
  * point was written on that line's timeline or one before it.
