@@ -27,7 +27,7 @@
 #define TEXT_SIZE 64
 #define DIGITS_MAX 17
 
-/* IEEE 754's two formats that Postgres has. */
+/* These are IEEE 754's two formats that Postgres has. */
 struct format {
 	enum wp_type type;
 	int bits;	   /* of a mantissa */
@@ -138,7 +138,7 @@ static void print_shortest(double number, const struct format *f, const struct r
 			       "00000000000000", r->whole);
 }
 
-/* float4send, float8send: the bits; float4out, float8out with extra_float_digits = 3. */
+/* float4send, float8send give the bits; float4out, float8out print, extra_float_digits = 3. */
 enum wp_rc wp_print_float(enum wp_type type, struct wp_span value, struct wp_buffer *texts)
 {
 	const struct format *f = type == WP_TYPE_FLOAT4 ? &float4 : &float8;
@@ -167,7 +167,7 @@ enum wp_rc wp_print_float(enum wp_type type, struct wp_span value, struct wp_buf
 	return WP_OK;
 }
 
-/* ["-"] digits ["." digits] ["e" ["-" / "+"] digits], where strtod() would take much more. */
+/* Is it ["-"] digits ["." digits] ["e" ["-" / "+"] digits]? strtod() would take much more. */
 static bool is_number(const char *text)
 {
 	static const char digits[] = "0123456789";

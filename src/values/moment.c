@@ -28,18 +28,13 @@ struct reader {
 	bool bad;
 };
 
-static bool is_text_next(const struct reader *r, const char *text)
+static bool accept_text(struct reader *r, const char *text)
 {
 	size_t size = strlen(text);
 
-	return !r->bad && (size_t)(r->end - r->at) >= size && memcmp(r->at, text, size) == 0;
-}
-
-static bool accept_text(struct reader *r, const char *text)
-{
-	if (!is_text_next(r, text))
+	if (r->bad || (size_t)(r->end - r->at) < size || memcmp(r->at, text, size) != 0)
 		return false;
-	r->at += strlen(text);
+	r->at += size;
 	return true;
 }
 
@@ -75,7 +70,7 @@ static int64_t read_below(struct reader *r, int64_t bound)
 	return number;
 }
 
-/* year-month-day; the era follows behind everything else. */
+/* Reads year-month-day; the era follows behind everything else. */
 static struct wp_date read_date(struct reader *r)
 {
 	struct wp_date date = { .year = read_padded_number(r, 4, YEAR_DIGITS_MAX, NULL) };
@@ -87,7 +82,7 @@ static struct wp_date read_date(struct reader *r)
 	return date;
 }
 
-/* hours:minutes:seconds[.fraction], to microseconds. */
+/* Reads hours:minutes:seconds[.fraction], to microseconds. */
 static int64_t read_clock(struct reader *r)
 {
 	int64_t hours = read_below(r, 25);
@@ -108,7 +103,7 @@ static int64_t read_clock(struct reader *r)
 	return us;
 }
 
-/* +hours[:minutes[:seconds]], to seconds. */
+/* Reads +hours[:minutes[:seconds]], to seconds. */
 static int64_t read_utc_offset(struct reader *r)
 {
 	bool west = accept_text(r, "-");
@@ -123,7 +118,7 @@ static int64_t read_utc_offset(struct reader *r)
 	return west ? -seconds : seconds;
 }
 
-/* The end of the text, and with it the date's days. */
+/* Reads the era at the end of the text, and with it gives the date's days. */
 static int64_t read_era(struct reader *r, struct wp_date date)
 {
 	if (date.year == 0)

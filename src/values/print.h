@@ -1,8 +1,7 @@
 /*
- * The printers of binary.c, one file for each kind of value. Each appends to `texts`
- * what Postgres prints for `value`, whose room must have been made before: it never
- * moves what stands there. WP_CONFIG: not a form that we know; then what was appended
- * means nothing, but it did not exceed the room either. No one else needs them.
+ * These are the printers of binary.c, one file for each kind of value. Each appends to `texts` what Postgres prints for
+ * `value`, whose room must have been made before: it never moves what stands there. WP_CONFIG: it has no form that we
+ * know; then what was appended means nothing, but it did not exceed the room either. No one else needs them.
  */
 #ifndef WALPOST_SRC_VALUES_PRINT_H
 #define WALPOST_SRC_VALUES_PRINT_H
@@ -33,7 +32,7 @@ static inline void wp_print_char(struct wp_buffer *texts, char c)
 
 /* print_number.c */
 void wp_print_integer(struct wp_buffer *texts, int64_t number);
-/* With zeroes before, to at least `width` digits, which may be up to 20. */
+/* Prints it with zeroes before, to at least `width` digits, which may be up to 20. */
 void wp_print_padded(struct wp_buffer *texts, uint64_t number, size_t width);
 enum wp_rc wp_print_int(enum wp_type type, struct wp_span value,
 			struct wp_buffer *texts) WP_MUST_CHECK;
@@ -50,8 +49,8 @@ enum wp_rc wp_print_time(struct wp_span value, struct wp_buffer *texts) WP_MUST_
 enum wp_rc wp_print_timestamp(enum wp_type type, struct wp_span value,
 			      struct wp_buffer *texts) WP_MUST_CHECK;
 
-/* print_scalar.c: of all types but arrays */
-/* Bytes that its text takes at most; 0: the text stands in the value. */
+/* print_scalar.c prints all types but arrays. */
+/* Returns the bytes that its text takes at most; 0: the text stands in the value. */
 size_t wp_scalar_room(enum wp_type type, struct wp_span value);
 /* `ret` points to what was appended, or into `value`. */
 enum wp_rc wp_scalar_text(enum wp_type type, struct wp_span value, struct wp_buffer *texts,

@@ -1,4 +1,7 @@
-/* Source: array_send(), array_recv() and array_out() of arrayfuncs.c. */
+/*
+ * Prints arrays that came in binary. Source: array_send(), array_recv() and array_out() of
+ * arrayfuncs.c.
+ */
 #include "print.h"
 #include "walpost/base/wire.h"
 
@@ -22,23 +25,18 @@ struct array {
 	size_t dimension_count;
 	int32_t lengths[DIMENSIONS_MAX];
 	int32_t lower_bounds[DIMENSIONS_MAX];
-	/* How many items each opening brace of a dimension holds; of the first: all. */
+	/* Each opening brace of a dimension holds so many items; that of the first holds all. */
 	uint64_t blocks[DIMENSIONS_MAX];
 	uint64_t count; /* of items; each has 4 bytes at least */
 };
-
-/* ArrayCheckBounds() */
-static bool is_dimension(int32_t length, int32_t lower_bound)
-{
-	return length >= 0 && (int64_t)lower_bound + length <= INT32_MAX;
-}
 
 static bool read_dimensions(struct array *a)
 {
 	for (size_t i = 0; i < a->dimension_count; i++) {
 		a->lengths[i] = (int32_t)wp_wire_u32(&a->items);
 		a->lower_bounds[i] = (int32_t)wp_wire_u32(&a->items);
-		if (!is_dimension(a->lengths[i], a->lower_bounds[i]))
+		/* ArrayCheckBounds() */
+		if (a->lengths[i] < 0 || (int64_t)a->lower_bounds[i] + a->lengths[i] > INT32_MAX)
 			return false;
 	}
 	return true;
@@ -81,7 +79,7 @@ static bool read_array(struct wp_span value, struct array *ret)
 	return read_dimensions(ret) && count_items(ret) && !ret->items.bad;
 }
 
-/* A null span: NULL, or that what is there is too short. */
+/* Returns a null span for NULL, or when what is there is too short. */
 static struct wp_span next_item(struct array *a)
 {
 	uint32_t size = wp_wire_u32(&a->items);
@@ -107,7 +105,7 @@ static size_t count_escapes(struct wp_span text)
 	return count;
 }
 
-/* Quotes; of what is printed only bytea and "char" have a backslash, and only one. */
+/* It takes quotes; of what is printed only bytea and "char" have a backslash, and only one. */
 static size_t item_room(enum wp_type element, struct wp_span item)
 {
 	size_t printed = wp_scalar_room(element, item);
@@ -115,7 +113,7 @@ static size_t item_room(enum wp_type element, struct wp_span item)
 	return 2 + (printed > 0 ? printed + 1 : item.size + count_escapes(item));
 }
 
-/* Also of a value that turns out to be cut: up to where it is. */
+/* A value that turns out to be cut has a room, too: up to where it is. */
 size_t wp_array_room(enum wp_type element, struct wp_span value)
 {
 	struct array a;
@@ -163,7 +161,7 @@ static bool needs_array_quotes(struct wp_span text)
 	return false;
 }
 
-/* What stands at the end of `texts` from `start` on; moved byte by byte, from behind. */
+/* Quotes what stands at the end of `texts` from `start` on, moved byte by byte, from behind. */
 static void quote_item(struct wp_buffer *texts, size_t start)
 {
 	struct wp_span text = { .data = texts->data + start, .size = texts->size - start };
@@ -203,7 +201,7 @@ static enum wp_rc print_item(enum wp_type element, struct wp_span item, struct w
 	return WP_OK;
 }
 
-/* [2:3][1:2]=, unless all begin with 1. */
+/* Prints [2:3][1:2]=, unless all begin with 1. */
 static void print_array_bounds(const struct array *a, struct wp_buffer *texts)
 {
 	bool is_plain = true;
@@ -222,7 +220,7 @@ static void print_array_bounds(const struct array *a, struct wp_buffer *texts)
 	wp_print_char(texts, '=');
 }
 
-/* One for each dimension in which the item of this index is the first, or the last. */
+/* Prints one for each dimension in which the item of this index is the first, or the last. */
 static void print_braces(const struct array *a, uint64_t index, char brace, struct wp_buffer *texts)
 {
 	for (size_t i = 0; i < a->dimension_count; i++) {

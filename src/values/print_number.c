@@ -1,13 +1,14 @@
+/* Prints integers and numerics that came in binary. */
 #include "print.h"
 #include "walpost/base/wire.h"
 
 #define DIGITS_MAX 20 /* of 2^64 */
 
-/* What base-10000 digits need. */
+/* Digits of base 10000 need these. */
 #define GROUP_SIZE 4
 #define GROUP_MAX 9999
 
-/* numeric.c: NUMERIC_SIGN_MASK and NUMERIC_EXT_SIGN_MASK, NUMERIC_DSCALE_MASK. */
+/* These are of numeric.c: NUMERIC_SIGN_MASK and NUMERIC_EXT_SIGN_MASK, NUMERIC_DSCALE_MASK. */
 #define SIGN_POSITIVE 0x0000
 #define SIGN_NEGATIVE 0x4000
 #define SIGN_NAN 0xC000
@@ -85,7 +86,7 @@ static bool read_numeric(struct wp_span value, struct numeric *ret)
 	return wp_wire_end(&w) == WP_OK;
 }
 
-/* NULL: it is a number. Weight and scale of these are whatever the server had there. */
+/* NULL: it is a number. Weight and scale of the others are whatever the server had there. */
 static const char *special_text(const struct numeric *n)
 {
 	switch (n->sign) {
@@ -118,7 +119,7 @@ static bool is_valid_numeric(const struct numeric *n)
 	return true;
 }
 
-/* At most 131072 digits before the point and 16383 behind it, whatever the value says. */
+/* There are at most 131072 digits before the point and 16383 behind it, whatever the value says. */
 size_t wp_numeric_room(struct wp_span value)
 {
 	struct numeric n;
@@ -154,7 +155,7 @@ static void print_behind_point(struct wp_buffer *texts, const struct numeric *n)
 	}
 }
 
-/* get_str_from_var() of numeric.c. */
+/* This is get_str_from_var() of numeric.c. */
 enum wp_rc wp_print_numeric(struct wp_span value, struct wp_buffer *texts)
 {
 	struct numeric n;

@@ -1,3 +1,4 @@
+/* Prints values of all types but arrays that came in binary. */
 #include "print.h"
 
 #define UUID_SIZE 16
@@ -6,7 +7,7 @@
 
 static const char digits[] = "0123456789abcdef";
 
-/* Of those whose text has a bound; zero: it stands in the value, or depends on it. */
+/* The text of these types has a bound; zero: it stands in the value, or depends on it. */
 static const size_t rooms[] = {
 	[WP_TYPE_CHAR] = sizeof("\\377") - 1,
 	[WP_TYPE_UUID] = UUID_TEXT_SIZE,
@@ -27,7 +28,7 @@ size_t wp_scalar_room(enum wp_type type, struct wp_span value)
 {
 	switch (type) {
 	case WP_TYPE_BYTEA:
-		/* Half of all sizes there are: a frame of a stream is far below. */
+		/* This is half of all sizes there are: a frame of a stream is far below. */
 		return 2 + 2 * value.size;
 	case WP_TYPE_NUMERIC:
 		return wp_numeric_room(value);
@@ -42,7 +43,7 @@ static void put_hex_byte(uint8_t to[2], uint8_t byte)
 	to[1] = (uint8_t)digits[byte & 15];
 }
 
-/* 8-4-4-4-12 (uuid_out). */
+/* Prints 8-4-4-4-12 (uuid_out). */
 static enum wp_rc print_uuid(struct wp_span value, struct wp_buffer *texts)
 {
 	uint8_t text[UUID_TEXT_SIZE];
@@ -60,7 +61,7 @@ static enum wp_rc print_uuid(struct wp_span value, struct wp_buffer *texts)
 	return WP_OK;
 }
 
-/* As bytea_output = hex, which text mode forces. */
+/* Prints as bytea_output = hex does, which text mode forces. */
 static enum wp_rc print_bytea(struct wp_span value, struct wp_buffer *texts)
 {
 	wp_print_text(texts, "\\x");
@@ -81,9 +82,9 @@ static enum wp_rc print_bool(struct wp_span value, struct wp_buffer *texts)
 }
 
 /*
- * charout: nothing for NUL. Since PostgreSQL 15 a byte that is not ASCII is \ooo; 14 sends
- * it as it is, which is no UTF-8 and not what the same row gives after an upgrade: so
- * here it is \ooo for all.
+ * charout prints nothing for NUL. Since PostgreSQL 15 a byte that is not ASCII is \ooo; 14 sends it
+ * as it is, which is no UTF-8 and not what the same row gives after an upgrade: so here it is \ooo
+ * for all.
  */
 static enum wp_rc print_char(struct wp_span value, struct wp_buffer *texts)
 {

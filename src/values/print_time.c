@@ -1,6 +1,6 @@
 /*
- * Dates and times as datestyle = ISO prints them, in UTC: what walpost forces on its
- * session. Source: EncodeDateOnly(), EncodeTimeOnly() and EncodeDateTime() of datetime.c.
+ * Prints dates and times as datestyle = ISO does, in UTC, which walpost forces on its session.
+ * Source: EncodeDateOnly(), EncodeTimeOnly() and EncodeDateTime() of datetime.c.
  */
 #include "print.h"
 #include "walpost/base/calendar.h"
@@ -9,7 +9,7 @@
 #define SECOND_US INT64_C(1000000)
 #define DAY_US (WP_DAY_S * SECOND_US)
 
-/* timestamp.h: days and microseconds from 2000-01-01 on; 4714-11-24 BC is the first day. */
+/* timestamp.h has these: days and microseconds from 2000-01-01; the first day is 4714-11-24 BC. */
 #define DATE_MIN (-2451545)
 #define DATE_END 2145031949 /* 5874898-01-01 */
 #define TIMESTAMP_MIN (DATE_MIN * DAY_US)
@@ -32,7 +32,7 @@ static void print_era(struct wp_buffer *texts, const struct wp_date *d)
 		wp_print_text(texts, " BC");
 }
 
-/* Without the zeroes behind. */
+/* Prints it without the zeroes behind. */
 static void print_fraction(struct wp_buffer *texts, uint64_t us)
 {
 	size_t digits = 6;
@@ -57,7 +57,7 @@ static void print_clock(struct wp_buffer *texts, uint64_t us)
 	print_fraction(texts, us % SECOND_US);
 }
 
-/* date_send: Int32 days; the largest and the least are the infinities. */
+/* date_send gives Int32 days; the largest and the least are the infinities. */
 enum wp_rc wp_print_date(struct wp_span value, struct wp_buffer *texts)
 {
 	struct wp_wire w;
@@ -78,7 +78,7 @@ enum wp_rc wp_print_date(struct wp_span value, struct wp_buffer *texts)
 	return WP_OK;
 }
 
-/* time_send: Int64 microseconds since midnight, which may come again at the end. */
+/* time_send gives Int64 microseconds since midnight, which may come again at the end. */
 enum wp_rc wp_print_time(struct wp_span value, struct wp_buffer *texts)
 {
 	struct wp_wire w;
@@ -106,7 +106,7 @@ static void print_moment(struct wp_buffer *texts, enum wp_type type, int64_t us)
 	print_era(texts, &d);
 }
 
-/* timestamp_send, timestamptz_send: Int64 microseconds; both ends are the infinities. */
+/* timestamp_send and timestamptz_send give Int64 microseconds; both ends are the infinities. */
 enum wp_rc wp_print_timestamp(enum wp_type type, struct wp_span value, struct wp_buffer *texts)
 {
 	struct wp_wire w;

@@ -1,3 +1,4 @@
+/* Renders an array as a list, from the text that Postgres prints. */
 #include <assert.h>
 #include <string.h>
 
@@ -51,7 +52,7 @@ static void skip_bounds(struct reader *r)
 		r->at = equals + 1;
 }
 
-/* Behind the opening quote. The element's buffer has room for all of the text. */
+/* Reads behind the opening quote. The element's buffer has room for all of the text. */
 static bool read_quoted_item(struct reader *r)
 {
 	while (r->at < r->end) {

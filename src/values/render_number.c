@@ -1,3 +1,4 @@
+/* Renders integers and numerics, from the text that Postgres prints. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,12 +10,12 @@
 #include "walpost/base/display.h"
 
 /*
- * A decimal number as Postgres prints a numeric, and its unscaled value as Java's BigInteger
- * writes it: what stands without the point, big-endian, two's complement, as short as can be.
- * Part of render. Borrows the text. Pure.
- * Bounded: WP_DECIMAL_DIGITS_MAX digits, whose conversion takes a tenth of a second.
+ * This is a decimal number as Postgres prints a numeric, and its unscaled value as Java's
+ * BigInteger writes it: what stands without the point, big-endian, two's complement, as short as
+ * can be. Part of render. Borrows the text. Pure. Bounded: WP_DECIMAL_DIGITS_MAX digits, whose
+ * conversion takes a tenth of a second.
  */
-/* NUMERIC_MAX_PRECISION before the point of a numeric and 16,383 behind it (its documentation). */
+/* A numeric has NUMERIC_MAX_PRECISION before the point and 16,383 behind it (its documentation). */
 enum { WP_DECIMAL_DIGITS_MAX = 131072 + 16383 };
 
 struct wp_decimal {
@@ -46,7 +47,7 @@ static bool is_zero(struct wp_span digits)
 	return true;
 }
 
-/* False: no such number, or more digits than the bound. */
+/* False: it is no such number, or has more digits than the bound. */
 static bool decimal_read(struct wp_span text, struct wp_decimal *ret)
 {
 	const uint8_t *at = text.data;
@@ -77,7 +78,7 @@ static bool decimal_read(struct wp_span text, struct wp_decimal *ret)
 	return true;
 }
 
-/* Exactly `scale` digits behind the point. False: it has more that are not zero. */
+/* Makes it have exactly `scale` digits behind the point. False: it has more that are not zero. */
 static bool decimal_set_scale(struct wp_decimal *d, size_t scale)
 {
 	if (scale >= d->fraction.size) {
@@ -92,7 +93,7 @@ static bool decimal_set_scale(struct wp_decimal *d, size_t scale)
 	return true;
 }
 
-/* No zeros at the end of the digits behind the point. */
+/* Leaves no zeros at the end of the digits behind the point. */
 static void decimal_strip(struct wp_decimal *d)
 {
 	d->zeros = 0;
@@ -105,7 +106,7 @@ static size_t decimal_scale(const struct wp_decimal *d)
 	return d->fraction.size + d->zeros;
 }
 
-/* Zeros behind the point that no other digit stands before. */
+/* Counts the zeros behind the point that no other digit stands before. */
 static size_t zeros_ahead(const struct wp_decimal *d)
 {
 	size_t count = 0;
@@ -117,13 +118,13 @@ static size_t zeros_ahead(const struct wp_decimal *d)
 	return count == d->fraction.size ? count + d->zeros : count;
 }
 
-/* Digits of the unscaled value, without zeros at the front; 0 for zero. */
+/* Counts the digits of the unscaled value, without zeros at the front; 0 for zero. */
 static size_t decimal_size(const struct wp_decimal *d)
 {
 	return d->whole.size + decimal_scale(d) - zeros_ahead(d);
 }
 
-/* Of all digits, the zeros at the front included. */
+/* `index` counts all digits, the zeros at the front included. */
 static unsigned digit_at(const struct wp_decimal *d, size_t index)
 {
 	if (index < d->whole.size)
@@ -146,7 +147,7 @@ static enum wp_rc decimal_write_digits(struct wp_buffer *into, const struct wp_d
 	return WP_OK;
 }
 
-/* A magnitude: its lowest 32 bits come first. */
+/* This is a magnitude: its lowest 32 bits come first. */
 struct magnitude {
 	uint32_t *words; /* owned */
 	size_t count;
@@ -184,7 +185,7 @@ static void convert(const struct wp_decimal *d, struct magnitude *m)
 	}
 }
 
-/* Big-endian, with a byte for the sign in front; returns without what says nothing. */
+/* Prints it big-endian, with a byte for the sign in front; returns without what says nothing. */
 static struct wp_span print_magnitude(const struct magnitude *m, bool negative, uint8_t *bytes)
 {
 	size_t size = m->count * 4 + 1;
@@ -261,8 +262,8 @@ enum wp_rc wp_render_integer(struct wp_buffer *into, enum wp_type type, struct w
 /* ---- numerics ---- */
 
 /*
- * precision << 16 | scale of eleven bits, plus VARHDRSZ (make_numeric_typmod() in PostgreSQL's
- * src/backend/utils/adt/numeric.c; the scale has a sign since version 15).
+ * The modifier is precision << 16 | scale of eleven bits, plus VARHDRSZ (make_numeric_typmod() in
+ * PostgreSQL's src/backend/utils/adt/numeric.c; the scale has a sign since version 15).
  */
 struct wp_render_scale wp_render_scale(int32_t modifier)
 {
@@ -288,7 +289,7 @@ static enum wp_rc refuse_numeric(struct wp_span text, struct wp_error *error)
 			    wp_excerpt(&shown, text));
 }
 
-/* 12345.678 */
+/* Writes 12345.678. */
 static enum wp_rc write_plain(struct wp_buffer *into, const struct wp_decimal *d)
 {
 	enum wp_rc rc = wp_buffer_append(into, d->whole);
@@ -304,7 +305,7 @@ static enum wp_rc write_plain(struct wp_buffer *into, const struct wp_decimal *d
 	return rc;
 }
 
-/* 1.234E-7, all digits of the unscaled value; zero has one too. */
+/* Writes 1.234E-7, all digits of the unscaled value; zero has one too. */
 static enum wp_rc write_scientific(struct wp_buffer *into, const struct wp_decimal *d, size_t size,
 				   long exponent)
 {
@@ -317,7 +318,7 @@ static enum wp_rc write_scientific(struct wp_buffer *into, const struct wp_decim
 	return rc == WP_OK ? wp_buffer_printf(into, "E%ld", exponent) : rc;
 }
 
-/* As BigDecimal.toString(). */
+/* Writes it as BigDecimal.toString() does. */
 static enum wp_rc write_big_decimal(struct wp_buffer *into, const struct wp_decimal *d)
 {
 	size_t size = decimal_size(d) > 0 ? decimal_size(d) : 1;
@@ -332,7 +333,7 @@ static enum wp_rc write_big_decimal(struct wp_buffer *into, const struct wp_deci
 					      : write_scientific(into, d, size, exponent);
 }
 
-/* Debezium's VariableScaleDecimal, the same in each form. */
+/* Writes Debezium's VariableScaleDecimal, the same in each form. */
 static enum wp_rc write_variable(struct wp_buffer *into, const struct wp_decimal *d)
 {
 	enum wp_rc rc = wp_buffer_printf(into, "{\"scale\":%zu,\"value\":\"", decimal_scale(d));

@@ -1,6 +1,6 @@
 /*
- * What the files of `render` share. All append to `into` and may leave a part of it behind when
- * they fail: render.c takes it back.
+ * The files of `render` share this. All append to `into` and may leave a part of it behind when they fail: render.c
+ * takes it back.
  */
 #ifndef WALPOST_SRC_VALUES_RENDER_PARTS_H
 #define WALPOST_SRC_VALUES_RENDER_PARTS_H
@@ -13,7 +13,7 @@ enum wp_render_form {
 	WP_RENDER_JSON,
 };
 
-/* numeric(p,s), as its modifier says it. */
+/* This is numeric(p,s), as its modifier says it. */
 struct wp_render_scale {
 	bool is_variable; /* without p and s */
 	int precision;
@@ -21,10 +21,10 @@ struct wp_render_scale {
 };
 
 struct wp_render_scale wp_render_scale(int32_t modifier);
-/* Of time, timestamp and timestamptz: digits behind the point, 6 where there is no modifier. */
+/* Returns the digits behind the point of time, timestamp and timestamptz, 6 where there is no modifier. */
 int wp_render_precision(int32_t modifier);
 
-/* A value that is no array; its type is that of an array's elements, or `type` itself. */
+/* Renders a value that is no array; its type is that of an array's elements, or `type` itself. */
 enum wp_rc wp_render_scalar(struct wp_buffer *into, enum wp_type type, int32_t modifier,
 			    struct wp_span text, enum wp_render_form form,
 			    struct wp_error *error) WP_MUST_CHECK;

@@ -1,3 +1,4 @@
+/* Renders values of all types but arrays, from the text that Postgres prints. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ int wp_render_precision(int32_t modifier)
 
 /* ---- texts ---- */
 
-/* Values.escape(): nothing but these two. */
+/* Values.escape() escapes nothing but these two. */
 static enum wp_rc write_quoted(struct wp_buffer *into, struct wp_span text)
 {
 	enum wp_rc rc = wp_buffer_append_byte(into, '"');
@@ -62,7 +63,7 @@ static int hex_value(uint8_t c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* \x and two digits for each byte. */
+/* Reads \x and two digits for each byte. */
 static bool read_bytea(struct wp_span text, struct wp_buffer *bytes)
 {
 	if (text.size < 2 || text.size % 2 != 0 || memcmp(text.data, "\\x", 2) != 0)
@@ -113,8 +114,8 @@ static enum wp_rc render_bool(struct wp_buffer *into, struct wp_span text, struc
 /* ---- dates and times ---- */
 
 /*
- * What Debezium makes of infinity; timestamps as its documentation says. A date's is a day
- * in the year -5877611 for both, one apart (PostgresValueConverter, *_INFINITY_LOCAL_DATE).
+ * Debezium makes this of infinity; of timestamps as its documentation says. A date's is a day in
+ * the year -5877611 for both, one apart (PostgresValueConverter, *_INFINITY_LOCAL_DATE).
  */
 static const struct infinity {
 	enum wp_type type;
@@ -147,13 +148,13 @@ static enum wp_rc render_date(struct wp_buffer *into, struct wp_span text, struc
 	return rc == WP_OK ? wp_buffer_printf(into, "%" PRId32, days) : rc;
 }
 
-/* Of a moment before 1970 the millisecond that it is in, not the next. */
+/* Returns of a moment before 1970 the millisecond that it is in, not the next. */
 static int64_t ms_of(int64_t us)
 {
 	return us / US_PER_MS - (us % US_PER_MS < 0);
 }
 
-/* A time or a timestamp. */
+/* Renders a time or a timestamp. */
 static enum wp_rc render_count(struct wp_buffer *into, enum wp_type type, int32_t modifier,
 			       struct wp_span text, struct wp_error *error)
 {

@@ -1,10 +1,11 @@
+/* Writes the Connect schema of a type, as JsonConverter does. */
 #include <assert.h>
 
 #include "walpost/base/json.h"
 
 #include "render_parts.h"
 
-/* Connect's type, and the name of what it stands for; such names have version 1. */
+/* This is Connect's type, and the name of what it stands for; such names have version 1. */
 struct schema {
 	const char *type;
 	const char *name; /* NULL: none */
@@ -90,12 +91,6 @@ static enum wp_rc write_parameters(struct wp_buffer *into, const struct wp_colum
 	return WP_OK;
 }
 
-static enum wp_rc write_schema_name(struct wp_buffer *into, const char *name)
-{
-	return name == NULL ? WP_OK
-			    : wp_buffer_printf(into, ",\"name\":\"%s\",\"version\":1", name);
-}
-
 static enum wp_rc write_field(struct wp_buffer *into, const char *field)
 {
 	if (field == NULL)
@@ -104,7 +99,7 @@ static enum wp_rc write_field(struct wp_buffer *into, const char *field)
 	return rc == WP_OK ? write_json_text(into, field) : rc;
 }
 
-/* All but what comes with an array. */
+/* Writes all but what comes with an array. */
 static enum wp_rc write_scalar(struct wp_buffer *into, const struct wp_column_type *type,
 			       const char *field)
 {
@@ -119,8 +114,8 @@ static enum wp_rc write_scalar(struct wp_buffer *into, const struct wp_column_ty
 	if (rc == WP_OK)
 		rc = wp_buffer_printf(into, ",\"optional\":%s",
 				      type->is_optional ? "true" : "false");
-	if (rc == WP_OK)
-		rc = write_schema_name(into, schema.name);
+	if (rc == WP_OK && schema.name != NULL)
+		rc = wp_buffer_printf(into, ",\"name\":\"%s\",\"version\":1", schema.name);
 	if (rc == WP_OK && has_variable_scale(type))
 		rc = wp_buffer_append_text(into, ",\"doc\":\"Variable scaled decimal\"");
 	if (rc == WP_OK)

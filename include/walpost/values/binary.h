@@ -26,13 +26,13 @@
 #include "walpost/wal/relations.h"
 
 /*
- * How many bytes of a buffer wp_binary_text() will take at most, also of a value that
- * it refuses. `element` matters for an array only.
+ * Returns how many bytes of a buffer wp_binary_text() will take at most, also of a value that it refuses. `element`
+ * matters for an array only.
  */
 size_t wp_binary_room(enum wp_type type, enum wp_type element, struct wp_span value);
 /*
- * `ret` points into `value`, or into `texts`, which has the room and does not move.
- * WP_CONFIG: not a form that we know; `texts` may have grown all the same.
+ * `ret` points into `value`, or into `texts`, which has the room and does not move. WP_CONFIG: it has no form that we
+ * know; `texts` may have grown all the same.
  */
 enum wp_rc wp_binary_text(enum wp_type type, enum wp_type element, struct wp_span value,
 			  struct wp_buffer *texts, struct wp_span *ret) WP_MUST_CHECK;

@@ -14,13 +14,13 @@
 #include "walpost/wal/relations.h"
 
 /*
- * Microseconds since 1970 began, of a WP_TYPE_DATE (its midnight), WP_TYPE_TIMESTAMP or
- * WP_TYPE_TIMESTAMPTZ; of a WP_TYPE_TIME since midnight. WP_DATA with the error: infinity, which is no
- * moment; a date so far off that microseconds cannot tell it; not such a text.
+ * Gives microseconds since 1970 began, of a WP_TYPE_DATE (its midnight), WP_TYPE_TIMESTAMP or WP_TYPE_TIMESTAMPTZ; of a
+ * WP_TYPE_TIME since midnight. WP_DATA with the error: infinity, which is no moment; a date so far off that
+ * microseconds cannot tell it; not such a text.
  */
 enum wp_rc wp_moment_us(enum wp_type type, struct wp_span text, int64_t *ret_us,
 			struct wp_error *error) WP_MUST_CHECK;
-/* Days since 1970 began, of a WP_TYPE_DATE, whose range is wider. WP_DATA as above. */
+/* Gives days since 1970 began, of a WP_TYPE_DATE, whose range is wider. WP_DATA as above. */
 enum wp_rc wp_moment_days(struct wp_span text, int32_t *ret_days,
 			  struct wp_error *error) WP_MUST_CHECK;
 /*

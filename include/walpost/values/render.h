@@ -36,7 +36,7 @@
 #include "walpost/base/error.h"
 #include "walpost/wal/relations.h"
 
-/* Types that have a form here, for who has to choose another. */
+/* These types have a form here, for who has to choose another. */
 #define WP_TYPES_RENDERED       \
 	WP_TYPES_READ_IN_BINARY \
 	"; also inet, cidr, macaddr, ranges, xml, tsvector, citext and ltree"
@@ -51,22 +51,22 @@ struct wp_column_type {
 };
 
 /*
- * False: values of this type have no form here: what Postgres cannot have made, an unknown type,
- * or a numeric with a scale below zero.
+ * False: values of this type have no form here: what Postgres cannot have made, an unknown type, or a numeric with a
+ * scale below zero.
  */
 bool wp_render_knows(const struct wp_column_type *type);
-/* What StringConverter writes, for keys and values. `text` is not null. */
+/* Appends what StringConverter writes, for keys and values. `text` is not null. */
 enum wp_rc wp_render_string(struct wp_buffer *into, const struct wp_column_type *type,
 			    struct wp_span text, struct wp_error *error) WP_MUST_CHECK;
-/* What SimpleHeaderConverter writes; arrays differ from the above. `text` is not null. */
+/* Appends what SimpleHeaderConverter writes; arrays differ from the above. `text` is not null. */
 enum wp_rc wp_render_header(struct wp_buffer *into, const struct wp_column_type *type,
 			    struct wp_span text, struct wp_error *error) WP_MUST_CHECK;
-/* What JsonConverter writes for the value alone; null for a null span. */
+/* Appends what JsonConverter writes for the value alone; null for a null span. */
 enum wp_rc wp_render_json(struct wp_buffer *into, const struct wp_column_type *type,
 			  struct wp_span text, struct wp_error *error) WP_MUST_CHECK;
 /*
- * The Connect schema as JsonConverter writes it; `field` is its name within a struct, NULL: it
- * stands alone. An enum's labels are left out where they are not known. Both are UTF-8.
+ * Appends the Connect schema as JsonConverter writes it; `field` is its name within a struct, NULL: it stands alone. An
+ * enum's labels are left out where they are not known. Both are UTF-8.
  */
 enum wp_rc wp_render_schema(struct wp_buffer *into, const struct wp_column_type *type,
 			    const char *field) WP_MUST_CHECK;
