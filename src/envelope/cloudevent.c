@@ -201,7 +201,7 @@ static size_t count_headers(const struct wp_cloudevent *event)
 	return count;
 }
 
-/* Bytes of the time and of the names of extensions, which must not move once they are told. */
+/* Counts bytes of the time and of extensions' names, which must not move once they are told. */
 static size_t header_texts_size(const struct wp_cloudevent *event)
 {
 	size_t size = WP_CLOUDEVENT_TIME_SIZE;

@@ -1,3 +1,4 @@
+/* Writes a CloudEvent as JSON, for structured mode. */
 #include "walpost/base/base64.h"
 #include "walpost/base/json.h"
 #include "walpost/base/utf8.h"
@@ -40,14 +41,7 @@ static void put_attributes(struct wp_writer *w, const struct wp_cloudevent *even
 		put_text_member(w, event->extensions[i].name, event->extensions[i].value);
 }
 
-static void put_base64_data(struct wp_writer *w, struct wp_span bytes)
-{
-	wp_writer_put(w, "\"");
-	wp_writer_keep(w, wp_base64_write(w->into, bytes));
-	wp_writer_put(w, "\"");
-}
-
-/* The value itself: a string of JSON text would be a string to the reader. */
+/* Puts the value itself: a string of JSON text would be a string to the reader. */
 static void put_json(struct wp_writer *w, struct wp_span text, struct wp_error *error)
 {
 	struct wp_json json;
@@ -79,14 +73,16 @@ static void put_text_data(struct wp_writer *w, struct wp_span text, struct wp_er
 				     "the row, or set outbox.envelope = cloudevents-binary");
 }
 
-/* JSON format 1.0.2, 3.1.1. */
+/* The members are those of JSON format 1.0.2, 3.1.1. */
 static void put_data(struct wp_writer *w, const struct wp_cloudevent *event, struct wp_error *error)
 {
 	if (wp_span_is_null(event->data))
 		return;
 	if (event->data_form == WP_CLOUDEVENT_BINARY) {
 		put_member_name(w, wp_span_of("data_base64"));
-		put_base64_data(w, event->data);
+		wp_writer_put(w, "\"");
+		wp_writer_keep(w, wp_base64_write(w->into, event->data));
+		wp_writer_put(w, "\"");
 		return;
 	}
 	put_member_name(w, wp_span_of("data"));

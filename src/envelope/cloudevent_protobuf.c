@@ -1,3 +1,4 @@
+/* Packs a CloudEvent as protobuf, for structured mode. */
 #include <assert.h>
 
 #include "cloudevents.pb-c.h"
@@ -17,7 +18,7 @@ typedef Io__Cloudevents__V1__CloudEvent message;
 typedef Io__Cloudevents__V1__CloudEvent__AttributesEntry attribute;
 typedef Io__Cloudevents__V1__CloudEvent__CloudEventAttributeValue attribute_value;
 
-/* The map, as the list of pairs that it is on the wire. */
+/* This is the map, as the list of pairs that it is on the wire. */
 struct attributes {
 	attribute items[ATTRIBUTES_MAX];
 	attribute_value values[ATTRIBUTES_MAX];
@@ -27,7 +28,7 @@ struct attributes {
 	struct wp_buffer *texts; /* with room for all that is put there */
 };
 
-/* The value is to be filled. */
+/* Appends one whose value is to be filled. */
 static attribute_value *append_attribute(struct attributes *a, const char *name)
 {
 	assert(a->count < ATTRIBUTES_MAX);
@@ -111,7 +112,7 @@ static enum wp_rc check_data(const struct wp_cloudevent *event, struct wp_error 
 		"correct the row, or set outbox.envelope = cloudevents-binary");
 }
 
-/* Bytes of the copies, each with its NUL; a null one counts too. */
+/* Counts the bytes of the copies, each with its NUL; a null one counts too. */
 static size_t copies_size(const struct wp_cloudevent *event)
 {
 	size_t size = event->id.size + event->source.size + event->type.size + event->subject.size +

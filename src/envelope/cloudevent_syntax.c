@@ -1,3 +1,4 @@
+/* Checks values of a CloudEvent by their syntax: texts, URIs, media types, names of extensions. */
 #include <string.h>
 #include <strings.h>
 
@@ -13,7 +14,7 @@ static bool is_in_set(uint8_t c, const char *set)
 
 /* ---- strings ---- */
 
-/* CloudEvents 1.0.2, "Type System". Surrogates are no UTF-8. */
+/* CloudEvents 1.0.2, "Type System", forbids these. Surrogates are no UTF-8. */
 static bool is_forbidden(uint32_t character)
 {
 	return character < 0x20 || (character >= 0x7F && character <= 0x9F) ||
@@ -43,7 +44,7 @@ static bool is_of_scheme(uint8_t c)
 	return wp_is_letter(c) || wp_is_digit(c) || is_in_set(c, "+-.");
 }
 
-/* Bytes before the colon; 0: there is no scheme. */
+/* Returns the bytes before the colon; 0: there is no scheme. */
 static size_t scheme_size(struct wp_span value)
 {
 	size_t size = 0;
@@ -148,7 +149,7 @@ static bool accept_quoted(struct cursor *c)
 	return true;
 }
 
-/* ";" attribute "=" value */
+/* Accepts ";" attribute "=" value. */
 static bool accept_parameter(struct cursor *c)
 {
 	if (!accept_char(c, ';'))

@@ -3,10 +3,10 @@
 
 #include "connect_schema.h"
 
-/* Never asked for: what is reserved follows from the size of a tree, which is in memory. */
+/* This is never asked for: what is reserved follows from the size of a tree, which is in memory. */
 #define NO_LIMIT (SIZE_MAX / 2)
 
-/* Connect's Schema.OPTIONAL_STRING_SCHEMA and so on. */
+/* These are Connect's Schema.OPTIONAL_STRING_SCHEMA and so on. */
 static const struct wp_connect_schema NONE = { .type = WP_CONNECT_NONE };
 static const struct wp_connect_schema STRING = { .type = WP_CONNECT_STRING };
 static const struct wp_connect_schema BOOLEAN = { .type = WP_CONNECT_BOOLEAN };
@@ -122,7 +122,7 @@ static int compare_names(const void *left, const void *right)
 	return order != 0 ? order : compare_field_places(left, right);
 }
 
-/* Of fields of one name, one beside the other, the first; but of nulls only if all are. */
+/* Keeps the first of fields of one name, side by side; one of nulls only if all are. */
 static size_t make_unique(struct wp_connect_field *fields, size_t count)
 {
 	size_t unique = 0;
@@ -191,7 +191,7 @@ static bool is_of_one_type(const struct wp_json_node *a, const struct wp_json_no
 	return a->schema == b->schema; /* one of the constants */
 }
 
-/* Of elements that are arrays only the first is looked at. */
+/* Only the first of elements that are arrays is looked at. */
 static const struct wp_connect_schema *schema_of_elements(struct wp_connect_schemas *s,
 							  const struct wp_json_node *array)
 {
@@ -278,7 +278,7 @@ enum wp_rc wp_connect_schemas_find(struct wp_connect_schemas *s, const struct wp
 	enum wp_rc rc = reserve_schemas(s, tree);
 	if (rc != WP_OK)
 		return rc;
-	/* From the last on, so that what a container holds comes before it. */
+	/* It goes from the last on, so that what a container holds comes before it. */
 	for (size_t i = wp_json_tree_count(tree); i-- > 0;) {
 		struct wp_json_node *n = wp_json_tree_node(tree, i);
 		n->schema = schema_of_node(s, n, options);

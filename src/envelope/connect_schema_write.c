@@ -1,12 +1,13 @@
+/* Writes a Connect schema as JsonConverter does. */
 #include "connect_schema.h"
 
-/* Jackson's StreamWriteConstraints; JsonConverter puts the schema into an object. */
+/* These are Jackson's StreamWriteConstraints; JsonConverter puts the schema into an object. */
 #define DEPTH_MAX 1000
 #define DEPTH_ALONE 2
 #define DEPTH_AS_FIELD 4 /* in the fields of the schema there */
 
 /*
- * As JsonConverter.asJsonSchema() has it:
+ * A schema is as JsonConverter.asJsonSchema() has it:
  *   {"type":T,"optional":B,"field":F}
  *   {"type":"array","items":SCHEMA,"optional":B,"field":F}
  *   {"type":"struct","fields":[SCHEMA,...],"optional":B,"name":N,"field":F}
@@ -43,7 +44,7 @@ static struct wp_span path_from(const struct writer *w, size_t from)
 	return (struct wp_span){ path.data + from, path.size - from };
 }
 
-/* Nothing that Java's String.trim() leaves of a path; escapes are those of control characters, or not. */
+/* Would Java's String.trim() leave nothing? Escapes are those of control characters, or not. */
 static bool is_blank_name(struct wp_span name)
 {
 	for (size_t i = 0; i < name.size; i++) {
@@ -104,7 +105,7 @@ static void put_field_schema(struct writer *w, const struct wp_connect_field *fi
 static void put_fields(struct writer *w, const struct wp_connect_schema *schema, size_t from,
 		       size_t depth)
 {
-	/* Asked once: a path may be as long as the payload, and have as many fields. */
+	/* This is asked once: a path may be as long as the payload, and have as many fields. */
 	if (is_blank_name(path_from(w, from)))
 		from = w->path->size;
 	put_fixed_text(w, ",\"fields\":[");
@@ -156,13 +157,6 @@ static void put_schema(struct writer *w, const struct wp_connect_schema *schema,
 	put_fixed_text(w, "}");
 }
 
-/* A name of the database, in Jackson's form, with its quotes. */
-static enum wp_rc set_path(struct wp_buffer *path, struct wp_span name)
-{
-	wp_buffer_reset(path);
-	return wp_json_write_string(path, name, WP_JSON_JACKSON);
-}
-
 enum wp_rc wp_connect_schema_write(const struct wp_connect_schema *schema, struct wp_span column,
 				   struct wp_span field, struct wp_buffer *path,
 				   struct wp_buffer *into)
@@ -170,7 +164,9 @@ enum wp_rc wp_connect_schema_write(const struct wp_connect_schema *schema, struc
 	struct writer w = { .into = into, .path = path };
 	bool alone = wp_span_is_null(field);
 
-	w.rc = set_path(path, column);
+	/* The path begins with a name of the database, in Jackson's form, with its quotes. */
+	wp_buffer_reset(path);
+	w.rc = wp_json_write_string(path, column, WP_JSON_JACKSON);
 	if (w.rc != WP_OK)
 		return w.rc;
 	path->size--;

@@ -7,7 +7,7 @@
 #include "walpost/envelope/envelope.h"
 #include "walpost/base/display.h"
 
-/* Since 1970; a time at the end of the range, which no clock tells, stays there. */
+/* Returns the time since 1970; one at the end of the range, which no clock tells, stays there. */
 static int64_t unix_us(int64_t postgres_us)
 {
 	return postgres_us > INT64_MAX - WP_POSTGRES_EPOCH_US ? INT64_MAX

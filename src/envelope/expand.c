@@ -46,7 +46,7 @@ void wp_expand_free(struct wp_expand *e)
 
 /* ---- the value ---- */
 
-/* The value as Debezium's JsonSchemaData.toConnectData() and JsonConverter make it. */
+/* Writes the value as Debezium's JsonSchemaData.toConnectData() and JsonConverter make it. */
 struct writer {
 	struct wp_buffer *into;
 	const struct wp_json_node *misfit; /* WP_DATA: at which it was */
@@ -77,7 +77,7 @@ static bool fits(const struct wp_json_node *n, const struct wp_connect_schema *s
 static enum wp_rc write_json_value(struct writer *w, const struct wp_json_node *n,
 				   const struct wp_connect_schema *schema);
 
-/* The first member that no field was found for. */
+/* Returns the first member that no field was found for. */
 static const struct wp_json_node *find_lost(const struct wp_json_node *object)
 {
 	const struct wp_json_node *n = object->first;
@@ -224,7 +224,7 @@ static enum wp_rc leave_unexpanded(enum wp_expanded_as as, const char *because,
 	return WP_OK;
 }
 
-/* Of an array Debezium finds the schema, sets it, and then fails to make a Struct of the value. */
+/* Debezium finds the schema of an array, sets it, and then fails to make a Struct of the value. */
 static enum wp_rc expand_root(struct wp_expand *e, struct wp_expanded *ret, struct wp_error *error)
 {
 	const struct wp_json_node *root = wp_json_tree_node(&e->tree, 0);

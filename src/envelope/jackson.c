@@ -1,3 +1,4 @@
+/* Writes numbers and strings as Jackson does (json_tree.h). */
 #include <assert.h>
 #include <float.h>
 #include <stdio.h>
@@ -93,8 +94,8 @@ static void step_up(struct decimal *d)
 }
 
 /*
- * The fewest digits, but two at least, that give the value, and of those the nearest to it. At a
- * power of two the doubles below are closer than those above: the nearest decimal, when it is
+ * Finds the fewest digits, but two at least, that give the value, and of those the nearest to it.
+ * At a power of two the doubles below are closer than those above: the nearest decimal, when it is
  * below, may give another double where the next one above gives this.
  */
 static struct decimal shortest_decimal(double value)
@@ -112,7 +113,7 @@ static struct decimal shortest_decimal(double value)
 	return rounded(value, DIGITS_MAX);
 }
 
-/* Of the digits those in front of the point, with zeroes where they end, then the others. */
+/* Writes the digits in front of the point, with zeroes where they end, then the others. */
 static enum wp_rc write_digits(struct wp_buffer *into, const struct decimal *d, int before)
 {
 	int whole = d->count < before ? d->count : before;
@@ -184,7 +185,7 @@ static enum wp_rc write_escape(struct wp_buffer *into, uint32_t unit)
 	return wp_buffer_printf(into, "\\u%04X", (unsigned)unit);
 }
 
-/* What a \u escape stands for: a character, or half of one. */
+/* Writes what a \u escape stands for: a character, or half of one. */
 static enum wp_rc write_unit(struct wp_buffer *into, uint32_t unit)
 {
 	static const char SHORT[] = "btn?fr"; /* from U+0008 on; there is none for U+000B */

@@ -4,7 +4,7 @@
 
 #include "json_tree.h"
 
-/* Never asked for: what is reserved follows from the size of a text, which is in memory. */
+/* This is never asked for: what is reserved follows from the size of a text, which is in memory. */
 #define NO_LIMIT (SIZE_MAX / 2)
 
 void wp_json_tree_init(struct wp_json_tree *t, size_t count_max)
@@ -20,13 +20,6 @@ void wp_json_tree_release(struct wp_json_tree *t)
 	wp_buffer_release(&t->nodes);
 	wp_buffer_release(&t->sorted);
 	wp_buffer_release(&t->names);
-}
-
-static void empty(struct wp_json_tree *t, size_t wanted)
-{
-	wp_buffer_empty(&t->nodes, wanted);
-	wp_buffer_empty(&t->sorted, wanted);
-	wp_buffer_empty(&t->names, wanted);
 }
 
 size_t wp_json_tree_count(const struct wp_json_tree *t)
@@ -48,7 +41,7 @@ static const uint8_t *string_end(const uint8_t *at)
 	return at + 1;
 }
 
-/* Values that a text may hold: each but the first stands behind a comma or a bracket. */
+/* Counts the values that a text may hold: each but the first stands behind a comma or a bracket. */
 static size_t values_max(struct wp_span text)
 {
 	const uint8_t *end = text.data + text.size;
@@ -78,7 +71,7 @@ static enum wp_rc reserve_nodes(struct wp_json_tree *t, struct wp_span text)
 
 /* ---- nodes ---- */
 
-/* A text that was found to be well-formed, so that each piece ends before it does. */
+/* The text was found to be well-formed, so that each piece ends before it does. */
 struct scan {
 	struct wp_json_tree *tree;
 	const uint8_t *at;
@@ -95,7 +88,7 @@ static struct wp_span scan_string(struct scan *s)
 	return (struct wp_span){ from, (size_t)(s->at - from) };
 }
 
-/* A number, true, false or null. */
+/* Scans a number, true, false or null. */
 static struct wp_span scan_word(struct scan *s)
 {
 	const uint8_t *from = s->at;
@@ -184,7 +177,7 @@ int wp_json_name_compare(struct wp_span a, struct wp_span b)
 	return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-/* By name, then as they stand in the text. */
+/* Compares by name, then as they stand in the text. */
 static int compare_members(const void *left, const void *right)
 {
 	const struct wp_json_node *a = *(struct wp_json_node *const *)left;
@@ -274,7 +267,9 @@ enum wp_rc wp_json_tree_read(struct wp_json_tree *t, struct wp_span text, const 
 	struct wp_json json;
 	struct wp_json_fault fault;
 
-	empty(t, text.size);
+	wp_buffer_empty(&t->nodes, text.size);
+	wp_buffer_empty(&t->sorted, text.size);
+	wp_buffer_empty(&t->names, text.size);
 	if (wp_json_read_first(text, &json, &fault) != WP_OK) {
 		*ret_because = fault.what;
 		return WP_DATA;
@@ -290,7 +285,7 @@ enum wp_rc wp_json_tree_read(struct wp_json_tree *t, struct wp_span text, const 
 			return WP_DATA;
 		}
 	} while (s.open != NULL);
-	/* From the last on, so that what takes another's place brings its members sorted. */
+	/* It goes from the last, so that what takes another's place brings its members sorted. */
 	for (size_t i = wp_json_tree_count(t); i-- > 0;) {
 		struct wp_json_node *n = wp_json_tree_node(t, i);
 		if (n->kind == WP_JSON_OBJECT && n->count > 0)

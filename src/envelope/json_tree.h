@@ -13,8 +13,8 @@
 #include "walpost/base/json.h"
 
 /*
- * How Jackson, Java's library, takes the numbers and strings of a JSON text and writes them
- * again. What is above its StreamReadConstraints is not read.
+ * Jackson, Java's library, takes the numbers and strings of a JSON text like this, and writes them again. What is above
+ * its StreamReadConstraints is not read.
  */
 enum {
 	WP_JACKSON_DEPTH_MAX = 1000,
@@ -28,7 +28,7 @@ enum wp_jackson_number {
 	WP_JACKSON_DOUBLE,
 };
 
-/* Of the text of a number: how many digits stand in it, and as what it is read. */
+/* These tell how many digits stand in the text of a number, and as what it is read. */
 size_t wp_jackson_digits(struct wp_span number);
 enum wp_jackson_number wp_jackson_number_of(struct wp_span number);
 /*
@@ -38,7 +38,7 @@ enum wp_jackson_number wp_jackson_number_of(struct wp_span number);
  */
 enum wp_rc wp_jackson_write_number(struct wp_buffer *into, struct wp_span number) WP_MUST_CHECK;
 
-/* Whether a string (with its quotes) would be written letter by letter as it stands. */
+/* Would a string (with its quotes) be written letter by letter as it stands? */
 bool wp_jackson_is_same(struct wp_span string);
 /* Appends a string, quotes and all; half of a surrogate pair is written as its escape. */
 enum wp_rc wp_jackson_write_string(struct wp_buffer *into, struct wp_span string) WP_MUST_CHECK;
@@ -70,8 +70,8 @@ struct wp_json_tree {
 void wp_json_tree_init(struct wp_json_tree *t, size_t count_max);
 void wp_json_tree_release(struct wp_json_tree *t);
 /*
- * Of a text that begins with { or [. WP_DATA: Jackson would not read it; `ret_because` is a
- * constant. WP_FULL: it may hold more than count_max values. WP_NOMEM. The nodes are valid until the next call.
+ * Reads a text that begins with { or [. WP_DATA: Jackson would not read it; `ret_because` is a constant. WP_FULL: it
+ * may hold more than count_max values. WP_NOMEM. The nodes are valid until the next call.
  */
 enum wp_rc wp_json_tree_read(struct wp_json_tree *t, struct wp_span text,
 			     const char **ret_because) WP_MUST_CHECK;
@@ -80,7 +80,7 @@ size_t wp_json_tree_count(const struct wp_json_tree *t);
 struct wp_json_node *wp_json_tree_node(const struct wp_json_tree *t, size_t index);
 /* NULL: the object has no such member. The name is as Jackson writes it. */
 struct wp_json_node *wp_json_node_find(const struct wp_json_node *object, struct wp_span name);
-/* As memcmp(). */
+/* Compares as memcmp() does. */
 int wp_json_name_compare(struct wp_span a, struct wp_span b);
 
 #endif

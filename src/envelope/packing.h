@@ -1,6 +1,6 @@
 /*
- * What protobuf-c wants fields to look like. Of the modules that pack messages; a header of its
- * own because protobuf-c.h comes along.
+ * protobuf-c wants fields to look like this. It is for the modules that pack messages; a header of its own because
+ * protobuf-c.h comes along.
  */
 #ifndef WALPOST_SRC_ENVELOPE_PACKING_H
 #define WALPOST_SRC_ENVELOPE_PACKING_H
@@ -24,7 +24,7 @@ static inline bool has_nul(struct wp_span text)
 	return text.size > 0 && memchr(text.data, '\0', text.size) != NULL;
 }
 
-/* A NUL-terminated copy in room that was reserved; NULL for a null span. */
+/* Makes a NUL-terminated copy in room that was reserved; NULL for a null span. */
 static inline char *copy(struct wp_buffer *texts, struct wp_span text)
 {
 	char *at = (char *)texts->data + texts->size;

@@ -35,7 +35,7 @@ struct wp_schema_ids {
 	struct item items[];
 };
 
-/* What the two lists do not have alike. */
+/* The two lists do not have this alike. */
 struct list_kind {
 	const char *letters; /* of what is before the first colon */
 	size_t size_max;     /* of that */
@@ -112,7 +112,7 @@ static void put_prefix_byte(struct item *item, uint8_t byte)
 	item->prefix[item->size++] = byte;
 }
 
-/* Zigzag of what is never negative: twice the number. */
+/* Puts the zigzag of what is never negative: twice the number. */
 static void put_varint(struct item *item, uint32_t number)
 {
 	uint64_t left = (uint64_t)number << 1;
@@ -144,7 +144,7 @@ static void read_indexes(struct reader *r, struct item *item)
 		put_varint(item, indexes[i]);
 }
 
-/* Of a version 0 is the latest, and no number. */
+/* A version of 0 is the latest, and no number. */
 static uint32_t read_id_or_version(struct reader *r)
 {
 	static const char latest[] = "latest";
@@ -179,22 +179,15 @@ static void read_schema_id(struct reader *r, struct item *item)
 		note_wrong(r, "text follows the end of an item");
 }
 
-static size_t count_list_items(const char *list)
-{
-	size_t count = 1;
-
-	for (; *list != '\0'; list++)
-		count += *list == ',' ? 1 : 0;
-	return count;
-}
-
 static enum wp_rc read_schema_ids(const struct list_kind *kind, const char *list,
 				  struct wp_schema_ids **ret, struct wp_error *error)
 {
 	struct reader r = { .kind = kind, .at = list };
-	size_t items = count_list_items(list);
 	struct wp_schema_ids *ids = NULL;
+	size_t items = 1;
 
+	for (const char *at = list; *at != '\0'; at++)
+		items += *at == ',' ? 1 : 0;
 	if (items > ITEMS_MAX)
 		note_wrong(&r, "it has more than 1,024 items");
 	else

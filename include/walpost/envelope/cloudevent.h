@@ -16,11 +16,11 @@
 
 enum {
 	WP_CLOUDEVENT_EXTENSIONS_MAX = 64,
-	/* Most headers of binary mode: seven ce_ of the context, extensions, content-type. */
+	/* Binary mode has most headers: seven ce_ of the context, extensions, content-type. */
 	WP_CLOUDEVENT_HEADERS_MAX = 8 + WP_CLOUDEVENT_EXTENSIONS_MAX,
 };
 
-/* The header that tells binary from structured mode, and its values in structured mode. */
+/* This header tells binary from structured mode, and has these values in structured mode. */
 #define WP_CLOUDEVENT_TYPE_HEADER "content-type"
 #define WP_CLOUDEVENT_TYPE_JSON "application/cloudevents+json; charset=UTF-8"
 #define WP_CLOUDEVENT_TYPE_PROTOBUF "application/cloudevents+protobuf"
@@ -30,7 +30,7 @@ enum wp_cloudevent_data {
 	WP_CLOUDEVENT_BINARY, /* any bytes, JSON too: base64 in JSON, bytes in protobuf */
 };
 
-/* specversion is "1.0". */
+/* Its specversion is "1.0". */
 struct wp_cloudevent {
 	struct wp_span id;
 	struct wp_span source;
@@ -46,8 +46,8 @@ struct wp_cloudevent {
 };
 
 /*
- * Whether the attributes are what the specification demands. WP_DATA with the error: attribute, value
- * and cure, without table and id of the row. The data is looked at when it is written.
+ * Are the attributes what the specification demands? WP_DATA with the error: attribute, value and cure, without table
+ * and id of the row. The data is looked at when it is written.
  */
 enum wp_rc wp_cloudevent_check(const struct wp_cloudevent *event,
 			       struct wp_error *error) WP_MUST_CHECK;
@@ -67,46 +67,46 @@ enum wp_rc wp_cloudevent_headers(const struct wp_cloudevent *event, struct wp_bu
 				 size_t *count) WP_MUST_CHECK;
 
 /*
- * Structured mode: the JSON object, into `into`, which is reset first. Members: specversion, id,
- * source, type, subject, time, datacontenttype, dataschema, the extensions, and data, or
- * data_base64 for binary. JSON data stays as it is, byte for byte, without the space around it.
- * WP_DATA with the error: data that is no JSON, or no UTF-8. WP_FULL past the bound; WP_NOMEM.
+ * Structured mode: writes the JSON object into `into`, which is reset first. Members: specversion, id, source, type,
+ * subject, time, datacontenttype, dataschema, the extensions, and data, or data_base64 for binary. JSON data stays as
+ * it is, byte for byte, without the space around it. WP_DATA with the error: data that is no JSON, or no UTF-8. WP_FULL
+ * past the bound; WP_NOMEM.
  */
 enum wp_rc wp_cloudevent_json(const struct wp_cloudevent *event, struct wp_buffer *into,
 			      struct wp_error *error) WP_MUST_CHECK;
 
 /*
- * Structured mode: io.cloudevents.v1.CloudEvent (proto/), packed into `into`; attributes in the
- * order above. `texts` has room for NUL-terminated copies, of text data too. Both are reset first.
- * WP_DATA with the error: data that is no UTF-8, or text with a NUL. WP_FULL past a bound; WP_NOMEM.
+ * Structured mode: packs an io.cloudevents.v1.CloudEvent (proto/) into `into`, with attributes in the order above.
+ * `texts` has room for NUL-terminated copies, of text data too. Both are reset first. WP_DATA with the error: data that
+ * is no UTF-8, or text with a NUL. WP_FULL past a bound; WP_NOMEM.
  */
 enum wp_rc wp_cloudevent_protobuf(const struct wp_cloudevent *event, struct wp_buffer *texts,
 				  struct wp_buffer *into, struct wp_error *error) WP_MUST_CHECK;
 
-/* "2018-04-05T17:31:00.000000Z" and NUL. */
+/* A time is "2018-04-05T17:31:00.000000Z" and NUL. */
 #define WP_CLOUDEVENT_TIME_SIZE 28
 
-/* Years 1 to 9999, which RFC 3339 and protobuf's Timestamp can say. */
+/* Is it in the years 1 to 9999, which RFC 3339 and protobuf's Timestamp can say? */
 bool wp_cloudevent_time_is_writable(int64_t time_us);
-/* RFC 3339 in UTC, always with six digits of a second. The time is writable. Returns `text`. */
+/* Writes RFC 3339 in UTC, always with six digits of a second. The time is writable. Returns `text`. */
 char *wp_cloudevent_time_text(int64_t time_us, char text[WP_CLOUDEVENT_TIME_SIZE]);
 
 /* ---- what a value may be; for options, too ---- */
 
-/* A String: UTF-8 without control characters and without what Unicode calls noncharacters. */
+/* Is it a String: UTF-8 without control characters and without what Unicode calls noncharacters? */
 bool wp_cloudevent_is_text(struct wp_span value);
 /*
- * By RFC 3986: its characters, % before two hexadecimal digits, one # at most, a scheme before a
- * colon in the first segment. Hosts and ports are not looked at.
+ * Does it follow RFC 3986: its characters, % before two hexadecimal digits, one # at most, a scheme before a colon in
+ * the first segment? Hosts and ports are not looked at.
  */
 bool wp_cloudevent_is_uri_reference(struct wp_span value);
-/* That, with a scheme and without a fragment (RFC 3986, 4.3). */
+/* Is it that, with a scheme and without a fragment (RFC 3986, 4.3)? */
 bool wp_cloudevent_is_absolute_uri(struct wp_span value);
-/* type/subtype, with parameters (RFC 2045, 5.1). */
+/* Is it type/subtype, with parameters (RFC 2045, 5.1)? */
 bool wp_cloudevent_is_media_type(struct wp_span value);
-/* Lower-case letters and digits; neither an attribute of the context nor `data`. */
+/* Is it of lower-case letters and digits, and neither an attribute of the context nor `data`? */
 bool wp_cloudevent_is_extension_name(struct wp_span value);
-/* A media type that says JSON, x/json or x/y+json; null does too (JSON format 1.0.2, 3.1.1). */
+/* Is it a media type that says JSON, x/json or x/y+json? Null does too (JSON format 1.0.2, 3.1.1). */
 bool wp_cloudevent_is_json(struct wp_span datacontenttype);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The bytes of a value. raw: the payload; protobuf: walpost.v1.Event
+ * Makes the bytes of a value. raw: the payload; protobuf: walpost.v1.Event
  * (proto/walpost/v1/event.proto) around it. Pure.
  */
 #ifndef WALPOST_ENVELOPE_ENVELOPE_H

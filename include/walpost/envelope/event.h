@@ -10,7 +10,7 @@
 #include "walpost/wal/position.h"
 #include "walpost/values/render.h"
 
-/* Where an event comes from: the outbox's table, of a row in a partition the one that is partitioned. */
+/* An event comes from the outbox's table; of a row in a partition that is the one that is partitioned. */
 struct wp_origin {
 	struct wp_span schema; /* null, and so is `table`: of a message */
 	struct wp_span table;
@@ -18,7 +18,7 @@ struct wp_origin {
 
 #define WP_EVENT_FIELDS_MAX 60
 
-/* A configured column and the name that it goes by. */
+/* A field is a configured column and the name that it goes by. */
 struct wp_event_field {
 	struct wp_span name; /* NUL-terminated behind its end */
 	struct wp_span value;

@@ -6,7 +6,8 @@
  *
  * Owns: the value and what it was made from. Borrows: the payload, until the next call.
  * Bounded: size_max of the value; beside it some 300 bytes for each of the payload's values, of
- * which there may be no more than could fit into size_max. Recursion ends where Jackson's does, at 1,000 containers within each other.
+ * which there may be no more than could fit into size_max. Recursion ends where Jackson's does, at 1,000 containers within
+ * each other.
  * Single-threaded.
  */
 #ifndef WALPOST_ENVELOPE_EXPAND_H
@@ -56,7 +57,7 @@ enum wp_rc wp_expand_payload(struct wp_expand *e, struct wp_span payload, struct
 enum wp_rc wp_expand_schema(struct wp_expand *e, struct wp_span column, struct wp_span field,
 			    struct wp_buffer *into, struct wp_error *error) WP_MUST_CHECK;
 
-/* Bytes that were written for the last payload, also when it was refused in the end. */
+/* Returns the bytes that were written for the last payload, also when it was refused in the end. */
 size_t wp_expand_written(const struct wp_expand *e);
 
 #endif

@@ -35,10 +35,10 @@ struct wp_schema_version {
 	uint32_t number;      /* 0: the latest */
 	struct wp_span index; /* as it stands in a frame; null: none is given */
 };
-/* Of the first item that matches; without one the latest. */
+/* Returns the version of the first item that matches; without one the latest. */
 struct wp_schema_version wp_schema_version_find(const struct wp_schema_ids *versions,
 						struct wp_span subject);
-/* What stands before a payload for that topic, of the first item that matches; null: nothing. */
+/* Returns what stands before a payload for that topic, of the first item that matches; null: nothing. */
 struct wp_span wp_schema_ids_prefix(const struct wp_schema_ids *ids, struct wp_span topic);
 
 #endif
