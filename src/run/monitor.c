@@ -21,7 +21,7 @@
 #include "walpost/telemetry/metrics.h"
 #include "walpost/telemetry/telemetry.h"
 
-/* /proc/self/statm, proc(5): size resident shared ..., in pages. */
+/* Reads /proc/self/statm, proc(5): size resident shared ..., in pages. */
 static uint64_t read_resident(void)
 {
 	unsigned long long size = 0, resident = 0;
@@ -263,7 +263,7 @@ static void watchdog_cb(struct ev_loop *loop, ev_timer *w, int events)
 		wp_notify("WATCHDOG=1");
 }
 
-/* At most once a second, for it flits. */
+/* It is told at most once a second, for it flits. */
 static void status_cb(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct wp_monitor *t = w->data;
@@ -305,7 +305,7 @@ void wp_monitor_stopping(struct wp_monitor *t)
 		wp_notify("STOPPING=1");
 }
 
-/* sd_notify(3): with the monotonic time, lest an older READY be taken for that of this reload. */
+/* sd_notify(3) wants the monotonic time, lest an older READY be taken for that of this reload. */
 void wp_monitor_reloading(struct wp_monitor *t)
 {
 	char lines[64];

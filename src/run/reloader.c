@@ -56,7 +56,7 @@ static enum wp_rc add(struct wp_reloader *r, struct wp_run_fresh *fresh, struct 
 	return WP_OK;
 }
 
-/* NULL: none. */
+/* NULL: there is none. */
 static struct generation *newest_used(const struct wp_reloader *r, const struct wp_relay *relay,
 				      const struct generation *task)
 {
@@ -68,7 +68,7 @@ static struct generation *newest_used(const struct wp_reloader *r, const struct 
 	return g;
 }
 
-/* The newest of a task too: it is what is in force when that is gone back to. */
+/* The newest of a task is needed too: it is what is in force when that is gone back to. */
 static bool is_needed(const struct wp_reloader *r, const struct wp_relay *relay,
 		      const struct generation *g)
 {
@@ -149,13 +149,7 @@ static void note_refused(struct wp_reloader *r)
 	r->counts.last_refused = true;
 }
 
-static void refuse(struct wp_reloader *r, const struct wp_error *error)
-{
-	note_refused(r);
-	wp_log(WP_LOG_ERROR, "reload_refused", WP_TEXT("reason", error->text));
-}
-
-/* The newest. When nothing changed for the relay, it stays with an older one of the same content. */
+/* Puts the newest in force. When nothing changed for the relay, it keeps an older one alike. */
 static enum wp_rc put_in_force(struct wp_reloader *r, struct wp_relay *relay,
 			       struct wp_error *error)
 {
@@ -192,7 +186,8 @@ void wp_reloader_reload(struct wp_reloader *r, struct wp_relay *relay)
 		r->counts.done++;
 		r->counts.last_refused = false;
 	} else {
-		refuse(r, &error);
+		note_refused(r);
+		wp_log(WP_LOG_ERROR, "reload_refused", WP_TEXT("reason", error.text));
 	}
 	drop_unused(r, relay);
 }

@@ -1,5 +1,5 @@
 /*
- * The configurations of a running relay: that in force, and those that the relay still needs.
+ * Keeps the configurations of a running relay: that in force, and those that the relay still needs.
  *
  * Owns: what was read anew, until neither of them needs it: seven at the most. Borrows: the options
  * that the process began with.
@@ -15,19 +15,19 @@ struct wp_reloader;
 
 struct wp_subjects;
 
-/* `run_id` and `subjects` are borrowed. WP_CONFIG with the error: the outboxes. WP_NOMEM. */
+/* `run_id` and `subjects` are borrowed. WP_CONFIG with the error: the outboxes are wrong. WP_NOMEM. */
 enum wp_rc wp_reloader_new(const struct wp_run_options *options, const char *run_id,
 			   struct wp_subjects *subjects, struct wp_reloader **ret,
 			   struct wp_error *error) WP_MUST_CHECK;
-/* After the relay. NULL is fine. */
+/* To be called after the relay is freed. NULL is fine. */
 void wp_reloader_free(struct wp_reloader *r);
-/* Of that in force; borrowed. */
+/* These are of the configuration in force; borrowed. */
 struct wp_relay_task wp_reloader_task(const struct wp_reloader *r);
 const char *wp_reloader_configuration(const struct wp_reloader *r);
 struct wp_telemetry_reloads wp_reloader_counts(const struct wp_reloader *r);
 /* Reads the configuration anew, sets the log's level, and gives the relay its new task. */
 void wp_reloader_reload(struct wp_reloader *r, struct wp_relay *relay);
-/* Each turn: did the relay take a task back? */
+/* To be called each turn: did the relay take a task back? */
 void wp_reloader_watch(struct wp_reloader *r, const struct wp_relay *relay,
 		       const struct wp_relay_snapshot *look);
 

@@ -100,7 +100,7 @@ static enum wp_rc add_ignored(struct wp_requirements_outboxes *w,
 	return rc;
 }
 
-/* Asked for on purpose: by default an UPDATE that happens to come is warned of. */
+/* It is asked for on purpose: by default an UPDATE that happens to come is warned of. */
 static const char *updates_of(const struct wp_outbox_options *options)
 {
 	switch (options->on_update) {

@@ -243,22 +243,13 @@ static void arm(struct run *run, struct wp_now now)
 	arm_due(run, now, gather ? REPORTS_GATHER_MS : DUE_WAIT_MAX_MS);
 }
 
-/* After the loop has looked at all there is: a turn that wants another must not keep it from that. */
+/* Steps once the loop has looked at all there is: a turn that wants another must not bar it. */
 static void step_soon(struct run *run)
 {
 	if (ev_is_active(&run->step) || ev_is_pending(&run->step))
 		return;
 	ev_timer_set(&run->step, 0., 0.);
 	ev_timer_start(run->loop, &run->step);
-}
-
-/* In this pass of the loop: without asking the kernel in between. */
-static void step_next(struct run *run)
-{
-	if (run->turning)
-		step_soon(run);
-	else if (!ev_is_active(&run->step) && !ev_is_pending(&run->step))
-		ev_feed_event(run->loop, &run->step, EV_CUSTOM);
 }
 
 static void leave(struct run *run, int exit_code)
@@ -268,7 +259,7 @@ static void leave(struct run *run, int exit_code)
 	ev_break(run->loop, EVBREAK_ALL);
 }
 
-/* The outboxes as they are in force: by a reload they may be others. */
+/* The outboxes are those in force: by a reload they may be others. */
 static void tell_cleaner(struct run *run)
 {
 	const struct wp_outboxes *all = wp_reloader_task(run->reloader).outboxes;
@@ -296,7 +287,7 @@ static void tell_state(struct run *run)
 							  : WP_SCHEDULING_OFF);
 }
 
-/* A wrong configuration, as is found out at the start. */
+/* The configuration is wrong, as is found out at the start. */
 static void watch_registry(struct run *run, struct wp_now now)
 {
 	const struct wp_error *refusal = wp_registry_refusal(run->registry);
@@ -349,7 +340,7 @@ static void worker_cb(struct ev_loop *loop, ev_io *w, int events)
 	step_soon(run);
 }
 
-/* Set, or the machine was suspended: the relay looks at the clock first. */
+/* The clock was set, or the machine suspended: the relay looks at the clock first. */
 static void clock_cb(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct run *run = w->data;
@@ -369,8 +360,8 @@ static void progress_cb(struct ev_loop *loop, ev_timer *w, int events)
 }
 
 /*
- * After a burst: what was in flight has come down to half of what it was, or less. Or the stream
- * has a new connection, which is smaller.
+ * Memory is given back after a burst, when what was in flight has come down to half of what it was,
+ * or less; or when the stream has a new connection, which is smaller.
  */
 static void trim_cb(struct ev_loop *loop, ev_timer *w, int events)
 {
@@ -389,12 +380,18 @@ static void trim_cb(struct ev_loop *loop, ev_timer *w, int events)
 	wp_heap_trim();
 }
 
+/* The step comes in this pass of the loop, without asking the kernel in between. */
 static void wake_cb(void *arg)
 {
-	step_next(arg);
+	struct run *run = arg;
+
+	if (run->turning)
+		step_soon(run);
+	else if (!ev_is_active(&run->step) && !ev_is_pending(&run->step))
+		ev_feed_event(run->loop, &run->step, EV_CUSTOM);
 }
 
-/* The first asks, the second insists. */
+/* The first signal asks, the second insists. */
 static void signal_cb(struct ev_loop *loop, ev_signal *w, int events)
 {
 	struct run *run = w->data;
@@ -451,7 +448,7 @@ static void name_owner(struct run *run, uint64_t seed)
 		 (uint32_t)(seed >> 16));
 }
 
-/* A random UUID (RFC 9562, version 4). */
+/* This is a random UUID (RFC 9562, version 4). */
 static void name_run(struct run *run)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -529,7 +526,7 @@ static enum wp_rc make_scheduler(struct run *run, struct wp_error *error)
 	return WP_OK;
 }
 
-/* Unless the user says how often, or nobody can ask for them. */
+/* Statistics are asked for unless the user says how often, or nobody can ask for them. */
 static void ask_for_statistics(struct run *run)
 {
 	static const char name[] = "statistics.interval.ms";
@@ -712,7 +709,7 @@ int wp_run(const struct wp_run_options *options)
 	wp_heap_limit();
 	(void)sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN },
 			NULL); /* write() tells */
-	/* Not libev's default one, which takes the exit status of every child of this process. */
+	/* libev's default loop would take the exit status of every child of this process. */
 	run.loop = ev_loop_new(EVFLAG_AUTO);
 	if (run.loop == NULL) {
 		wp_log(WP_LOG_ERROR, "start_failed",

@@ -1,5 +1,5 @@
 /*
- * What the outboxes of a configuration ask of the server: their tables, with the columns
+ * The outboxes of a configuration ask this of the server: their tables, with the columns
  * that they read and what each of them is in Debezium's table.
  *
  * Owns: the lists of columns. Borrows: the options. Pure.
@@ -24,13 +24,13 @@ struct wp_requirements_outboxes {
 	size_t text_count;
 };
 
-/* WP_CONFIG with the error: a table's name, a list of columns. WP_NOMEM. */
+/* WP_CONFIG with the error: a table's name or a list of columns is none. WP_NOMEM. */
 enum wp_rc wp_requirements_outboxes_init(struct wp_requirements_outboxes *w,
 					 const struct wp_outboxes *outboxes,
 					 struct wp_error *error) WP_MUST_CHECK;
 void wp_requirements_outboxes_release(struct wp_requirements_outboxes *w);
 
-/* The outboxes whose rows cleanup removes. Points into itself and into the options: not to be copied. */
+/* These are the outboxes whose rows cleanup removes. It points into itself and into the options: not to be copied. */
 struct wp_cleaned {
 	struct wp_cleanup_table tables[WP_CLEANUP_TABLES_MAX];
 	const struct wp_outbox_options *outboxes[WP_CLEANUP_TABLES_MAX]; /* of each */
@@ -38,7 +38,7 @@ struct wp_cleaned {
 	size_t count;
 };
 
-/* Of options that were checked. With cleanup.mode = none, too. */
+/* The options were checked. With cleanup.mode = none it is called, too. */
 void wp_requirements_cleaned(const struct wp_outboxes *outboxes,
 			     const struct wp_cleanup_options *options, struct wp_cleaned *ret);
 

@@ -1,6 +1,6 @@
 /*
- * Executes the relay on libev: watchers, timers, signals, log lines. The one
- * place where source, sink and relay meet.
+ * Executes the relay on libev: watchers, timers, signals, log lines. It is
+ * the one place where source, sink and relay meet.
  */
 #ifndef WALPOST_RUN_RUN_H
 #define WALPOST_RUN_RUN_H
@@ -12,7 +12,7 @@
 #include "walpost/postgres/options.h"
 #include "walpost/relay/options.h"
 
-/* A configuration that was read anew. */
+/* This is a configuration that was read anew. */
 struct wp_run_fresh {
 	const struct wp_outboxes *outboxes;
 	bool outboxes_changed;
@@ -21,11 +21,11 @@ struct wp_run_fresh {
 	const char *changed;	   /* for people: the keys */
 };
 
-/* How it is read, on SIGHUP. */
+/* It is read like this, on SIGHUP. */
 struct wp_run_reload {
 	/*
-	 * Against that in force, NULL: the one that wp_run() began with. Logs what needs a restart, or
-	 * (`reload_refused`) why all stays as it is, with NULL. The caller's to release.
+	 * Reads it against that in force, NULL: the one that wp_run() began with. Logs what needs a restart, or
+	 * (`reload_refused`) why all stays as it is, with NULL. It is the caller's to release.
 	 */
 	struct wp_run_fresh *(*read)(void *arg, const struct wp_run_fresh *in_force);
 	void (*release)(void *arg, struct wp_run_fresh *fresh);
@@ -39,13 +39,13 @@ struct wp_run_options {
 	const struct wp_relay_options *relay;
 	const struct wp_http_options *http;
 	struct wp_run_reload reload;
-	/* For people: what is linked, and `config show`, which holds no secrets. */
+	/* These are for people: what is linked, and `config show`, which holds no secrets. */
 	const char *libpq_version;
 	const char *librdkafka_version;
 	const char *configuration;
 };
 
-/* main's first act: a SIGHUP waits until wp_run() can take it, and ends nothing. */
+/* This is main's first act: a SIGHUP waits until wp_run() can take it, and ends nothing. */
 void wp_run_hold_hangup(void);
 /*
  * Runs until stopped; returns the exit code (0, 1, 2, 3). Logs what it does. SIGHUP: reload; one that
