@@ -6,19 +6,7 @@
 #include "walpost/base/utf8.h"
 #include "walpost/sink/json.h"
 
-static void put_display_text(struct wp_writer *w, struct wp_span text)
-{
-	wp_writer_keep(w, wp_json_write_string(w->into, text, WP_JSON_DISPLAY));
-}
-
-static void put_base64(struct wp_writer *w, struct wp_span bytes)
-{
-	wp_writer_put(w, "\"");
-	wp_writer_keep(w, wp_base64_write(w->into, bytes));
-	wp_writer_put(w, "\"");
-}
-
-/* "name":"text", or "name_base64":"..." where the bytes are no text. */
+/* Puts "name":"text", or "name_base64":"..." where the bytes are no text. */
 static void put_bytes_member(struct wp_writer *w, const char *name, struct wp_span bytes)
 {
 	bool is_text = wp_span_is_null(bytes) || wp_utf8_is_valid(bytes);
@@ -26,21 +14,15 @@ static void put_bytes_member(struct wp_writer *w, const char *name, struct wp_sp
 	wp_writer_put(w, "\"");
 	wp_writer_put(w, name);
 	wp_writer_put(w, is_text ? "\":" : "_base64\":");
-	if (wp_span_is_null(bytes))
+	if (wp_span_is_null(bytes)) {
 		wp_writer_put(w, "null");
-	else if (is_text)
-		put_display_text(w, bytes);
-	else
-		put_base64(w, bytes);
-}
-
-static void put_record_header(struct wp_writer *w, const struct wp_header *header)
-{
-	wp_writer_put(w, "{");
-	put_bytes_member(w, "name", header->name);
-	wp_writer_put(w, ",");
-	put_bytes_member(w, "value", header->value);
-	wp_writer_put(w, "}");
+	} else if (is_text) {
+		wp_writer_keep(w, wp_json_write_string(w->into, bytes, WP_JSON_DISPLAY));
+	} else {
+		wp_writer_put(w, "\"");
+		wp_writer_keep(w, wp_base64_write(w->into, bytes));
+		wp_writer_put(w, "\"");
+	}
 }
 
 static void put_number_member(struct wp_writer *w, const char *name, int64_t number)
@@ -49,7 +31,7 @@ static void put_number_member(struct wp_writer *w, const char *name, int64_t num
 		w->rc = wp_buffer_printf(w->into, ",\"%s\":%" PRId64, name, number);
 }
 
-/* All members, and the end of the line; what stands before them has been put. */
+/* Puts all members, and the end of the line; what stands before them has been put. */
 static void put_record(struct wp_writer *w, const struct wp_record *record)
 {
 	char position[WP_POSITION_TEXT_SIZE];
@@ -61,8 +43,11 @@ static void put_record(struct wp_writer *w, const struct wp_record *record)
 	put_bytes_member(w, "key", record->key);
 	wp_writer_put(w, ",\"headers\":[");
 	for (size_t i = 0; i < record->header_count; i++) {
-		wp_writer_put(w, i > 0 ? "," : "");
-		put_record_header(w, &record->headers[i]);
+		wp_writer_put(w, i > 0 ? ",{" : "{");
+		put_bytes_member(w, "name", record->headers[i].name);
+		wp_writer_put(w, ",");
+		put_bytes_member(w, "value", record->headers[i].value);
+		wp_writer_put(w, "}");
 	}
 	wp_writer_put(w, "],");
 	put_bytes_member(w, "value", record->value);

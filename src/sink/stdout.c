@@ -24,7 +24,7 @@ enum kind {
 	KIND_POLL,   /* could not be reopened: asked for room before each write */
 };
 
-/* Where its bytes lie, counted since the beginning. */
+/* A line's bytes lie here, counted since the beginning. */
 struct line {
 	wp_ticket ticket;
 	uint64_t start;
@@ -158,7 +158,7 @@ static void note_flow(struct output *o, bool flows)
 	o->view.reachable = !stuck;
 }
 
-/* What is written leaves the buffer; moved only when it has become half of it. */
+/* What is written leaves the buffer; the rest is moved only when it has become half of it. */
 static void compact(struct output *o)
 {
 	if (unwritten(o) == 0) {
@@ -175,7 +175,7 @@ static void compact(struct output *o)
 	}
 }
 
-/* Ends: at most PENDING_MAX and a line can wait. */
+/* This ends, for at most PENDING_MAX and a line can wait. */
 static void write_pending(struct output *o)
 {
 	bool flows = unwritten(o) == 0;

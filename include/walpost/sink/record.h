@@ -1,5 +1,5 @@
 /*
- * What a sink is given: one Kafka record to be. All spans are borrowed and live
+ * A sink is given this: one Kafka record to be. All spans are borrowed and live
  * until the call that got the record returns. Null and empty differ.
  */
 #ifndef WALPOST_SINK_RECORD_H
@@ -11,7 +11,7 @@
 #include "walpost/wal/position.h"
 
 #define WP_RECORD_HEADERS_MAX 128
-/* Of one that has too many: what always fits beside those that data names. */
+/* A record that has too many holds so many: what always fits beside those that data names. */
 #define WP_RECORD_HEADERS_KEPT_MAX (WP_RECORD_HEADERS_MAX + 72)
 #define WP_RECORD_COLUMNS_MAX 136
 #define WP_PARTITION_BY_KEY (-1)
@@ -32,17 +32,17 @@ struct wp_record {
 	int64_t timestamp_ms; /* since 1970, or WP_TIMESTAMP_NOW */
 	int32_t partition;    /* or WP_PARTITION_BY_KEY */
 	struct wp_position position;
-	/* For a dead letter only: what of the row is nowhere else in the record, by name. */
+	/* These are for a dead letter only: what of the row is nowhere else in the record, by name. */
 	const struct wp_header *columns;
 	size_t column_count;
 	size_t beside_value; /* the first so many; the others are within the value */
-	/* For messages to people only. */
+	/* These are for messages to people only. */
 	const char *table; /* "schema.name"; of a message its prefix */
 	struct wp_span id;
 	bool is_message; /* and no row: it is nowhere but in the log */
 };
 
-/* Bytes of topic-independent content: key, value, header names and values. */
+/* Returns the bytes of topic-independent content: key, value, header names and values. */
 static inline size_t wp_record_size(const struct wp_record *record)
 {
 	size_t size = record->key.size + record->value.size;

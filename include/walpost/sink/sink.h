@@ -1,5 +1,5 @@
 /*
- * Where records go. The relay sends with a ticket and later collects reports by
+ * Records go to a sink. The relay sends with a ticket and later collects reports by
  * ticket; nothing calls back. kafka_send/producer and sink/stdout are real ones, the
  * simulation has another; all pass one contract suite.
  *
@@ -24,8 +24,8 @@
 #include "walpost/sink/topic_ends.h"
 
 /*
- * What a sink tells of itself in figures, for people. Kafka's are librdkafka's own statistics;
- * a sink that has none leaves `known` false.
+ * A sink tells this of itself in figures, for people. Kafka's are librdkafka's own statistics; a sink that has none
+ * leaves `known` false.
  */
 #define WP_SINK_BROKERS_MAX 32
 #define WP_SINK_BROKER_SIZE 128
@@ -49,7 +49,7 @@ struct wp_sink_figures {
 	size_t broker_count;
 };
 
-/* Counts up, never restarts within a process. 0 is no ticket. */
+/* A ticket counts up, and never restarts within a process. 0 is no ticket. */
 typedef uint64_t wp_ticket;
 
 enum wp_outcome {
@@ -102,15 +102,14 @@ struct wp_sink;
 
 struct wp_sink_ops {
 	/*
-	 * WP_OK: taken, copied; a report will come. Not sent yet, perhaps: what waits for
-	 * its topic holds up no other, unless one by one or WAITING. Not taken: WP_AGAIN
-	 * (topic not known yet, waiting, starting: offer it again after the next wake);
-	 * WP_FULL (own queue full); WP_DATA with the error (never deliverable: size,
-	 * naming size and limit); WP_IO (broken).
+	 * WP_OK: taken, copied; a report will come. It is not sent yet, perhaps: what waits for its topic holds up no
+	 * other, unless one by one or WAITING. Not taken: WP_AGAIN (topic not known yet, waiting, starting: offer it
+	 * again after the next wake); WP_FULL (own queue full); WP_DATA with the error (never deliverable: size, naming
+	 * size and limit); WP_IO (broken).
 	 */
 	enum wp_rc (*send)(struct wp_sink *s, wp_ticket ticket, const struct wp_record *record,
 			   struct wp_error *error);
-	/* Reports that have come, at most `max`; also does what is due at now_ms. */
+	/* Takes reports that have come, at most `max`; also does what is due at now_ms. */
 	size_t (*collect)(struct wp_sink *s, int64_t now_ms, struct wp_report *reports, size_t max);
 	/* Takes back what is queued and not on its way: reported as PURGED. */
 	void (*purge)(struct wp_sink *s);
@@ -124,19 +123,19 @@ struct wp_sink_ops {
 	 * for at once and together. NULL, the function itself: there is nothing to know.
 	 */
 	void (*prefetch)(struct wp_sink *s, const char *topics);
-	/* What the topics hold already: view()->topic_ends, after a wake or at once. A new question
-	 * drops the old one. In any state; restart() does not touch it. */
+	/* Asks what the topics hold already: view()->topic_ends, after a wake or at once. A new question drops the
+	 * old one. In any state; restart() does not touch it. */
 	void (*ask_topic_ends)(struct wp_sink *s, const struct wp_topic_ends_question *question);
 	const struct wp_sink_view *(*view)(struct wp_sink *s);
-	/* For people. NULL, the function itself: it has none. */
+	/* Returns figures for people. NULL, the function itself: it has none. */
 	const struct wp_sink_figures *(*figures)(struct wp_sink *s);
-	/* The descriptor whose readiness means "collect": poll() events in `ret_events`
-	 * (0: none wanted now). Asked again after each step. */
+	/* Returns the descriptor whose readiness means "collect": poll() events in `ret_events` (0: none wanted
+	 * now). It is asked again after each step. */
 	int (*fd)(struct wp_sink *s, short *ret_events);
-	/* It was ready: makes it unready until more comes. Not called for each collect(), of
-	 * which most are due anyway. NULL, the function itself: collect() makes it unready. */
+	/* The descriptor was ready: makes it unready until more comes. It is not called for each collect(), of which
+	 * most are due anyway. NULL, the function itself: collect() makes it unready. */
 	void (*woken)(struct wp_sink *s);
-	/* When it wants to be collected at the latest, monotonic ms; INT64_MAX: never. */
+	/* Returns when it wants to be collected at the latest, monotonic ms; INT64_MAX: never. */
 	int64_t (*due)(struct wp_sink *s);
 	/* Ends within wait_ms, abandoning what does not. NULL is fine. */
 	void (*free)(struct wp_sink *s, int64_t wait_ms);

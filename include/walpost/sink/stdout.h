@@ -1,5 +1,5 @@
 /*
- * One JSON object a line to standard output: topic, key, headers, value,
+ * Writes one JSON object a line to standard output: topic, key, headers, value,
  * timestamp, position. Bytes that are not UTF-8 stand as base64 under
  * key_base64, value_base64 (headers: {"name":..., "value_base64":...}).
  * A record is confirmed when write() has taken its last byte. Never blocks: a

@@ -1,6 +1,6 @@
 /*
- * What the other side holds already: the highest walpost-position at the ends of
- * topics that have taken events of ours. Asked when the database may be behind
+ * The other side holds this already: the highest walpost-position at the ends of
+ * topics that have taken events of ours. It is asked when the database may be behind
  * what was delivered; the answer is a value in the sink's view. Pure types.
  */
 #ifndef WALPOST_SINK_TOPIC_ENDS_H
@@ -25,9 +25,9 @@ struct wp_topic_list {
 };
 
 bool wp_topic_list_has(const struct wp_topic_list *l, const char *name);
-/* Once each. Empty names, and names with a comma, are none. */
+/* Adds each name once. Empty names, and names with a comma, are none. */
 void wp_topic_list_add(struct wp_topic_list *l, const char *name, size_t size);
-/* All of `names`, comma-separated. */
+/* Adds all of `names`, comma-separated. */
 void wp_topic_list_merge(struct wp_topic_list *l, const char *names);
 
 enum { WP_TOPIC_ENDS_NAME_SIZE = 256 };
