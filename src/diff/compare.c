@@ -24,7 +24,7 @@ static void add(struct wp_differences *d, struct wp_difference difference)
 		d->left_off++;
 }
 
-/* Of what is longer, the byte behind the end of the other differs. */
+/* When one is longer, its byte behind the end of the other differs. */
 static size_t first_difference(const struct wp_trace *a, const struct wp_trace *b)
 {
 	size_t size = a->bytes.size < b->bytes.size ? a->bytes.size : b->bytes.size;
@@ -66,7 +66,7 @@ static void compare_numbers(struct wp_differences *d, enum wp_difference_part pa
 
 /* -- headers ------------------------------------------------------------------ */
 
-/* The value of the header of that name before which `skipped` others of it stand. */
+/* Returns the value of the header of that name before which `skipped` others of it stand. */
 static struct wp_trace wanted_header(const struct wp_fingerprint *wanted, struct wp_span name,
 				     size_t skipped)
 {
@@ -87,7 +87,7 @@ static struct wp_trace found_header(const struct wp_record *found, struct wp_spa
 	return (struct wp_trace){ .kind = WP_TRACE_ABSENT };
 }
 
-/* All of one name, in their order; the first that differs is told. */
+/* Compares all of one name, in their order; the first that differs is told. */
 static void compare_named(struct wp_differences *d, const struct wp_fingerprint *wanted,
 			  const struct wp_record *found, struct wp_span name)
 {

@@ -91,7 +91,7 @@ static bool find_payload(const struct wp_json *object, struct wp_json *ret)
 	return false;
 }
 
-/* What a header's value says, whatever its form: the same id is the same bytes. */
+/* Reads what a header's value says, whatever its form: the same id is the same bytes. */
 static enum wp_rc read_id(struct wp_matching *t, struct wp_span value, struct wp_span *ret)
 {
 	struct wp_json json;
@@ -223,7 +223,7 @@ static void cut_window(const struct wp_trace *trace, size_t at, struct wp_window
 		from -= is_inside_character(bytes.data[from]) ? 1 : 0;
 	ret->from = from;
 	ret->count = bytes.size - from < WP_WINDOW_SIZE ? bytes.size - from : WP_WINDOW_SIZE;
-	/* It ends with a character, too. */
+	/* The window ends with a character, too. */
 	for (size_t i = 1; i < WP_UTF8_SIZE_MAX && from + ret->count < bytes.size; i++)
 		ret->count -= is_inside_character(bytes.data[from + ret->count]) ? 1 : 0;
 	if (ret->count > 0)
@@ -319,7 +319,7 @@ static bool is_equal_to(struct wp_matching *t, const struct wp_fingerprint *fing
 	return t->differences.count == 0;
 }
 
-/* Of those with its id and its topic one that it is equal to, with the fewest records. */
+/* Finds of those with its id and its topic one that it is equal to, with the fewest records. */
 static size_t find_row(struct wp_matching *t, struct wp_span id, const struct wp_record *found,
 		       size_t *ret_elsewhere)
 {

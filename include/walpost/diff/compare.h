@@ -1,6 +1,6 @@
 /*
- * In which parts does a record that is in Kafka differ from the one that would be sent? Byte for
- * byte; what the fingerprint does not know is not compared, nor are headers that only walpost adds.
+ * In which parts does a record that is in Kafka differ from the one that would be sent? They are
+ * compared byte for byte; what the fingerprint does not know is not compared, nor are headers that only walpost adds.
  *
  * Owns nothing: what it tells of borrows from both sides. Pure.
  * Bounded: WP_DIFFERENCES_MAX, the rest is counted.
@@ -40,7 +40,7 @@ struct wp_differences {
 	size_t left_off;
 };
 
-/* "key", "partition"; constant. */
+/* Returns "key", "partition" and so on; constant. */
 const char *wp_part_name(enum wp_difference_part part);
 /* `found` has a timestamp of WP_TIMESTAMP_NOW where the topic does not keep the producer's. */
 void wp_compare(const struct wp_fingerprint *wanted, const struct wp_record *found,

@@ -1,5 +1,5 @@
 /*
- * What is kept of a record that would be sent, until the one that was is found: all its bytes,
+ * This is kept of a record that would be sent, until the one that was is found: all its bytes,
  * or a digest in place of each larger part. What cannot be known beforehand is marked so.
  *
  * Owns nothing; packed, it is a run of bytes in the caller's buffer. Pure.
@@ -24,7 +24,7 @@ struct wp_trace {
 	uint64_t digest;      /* DIGEST */
 };
 
-/* 64 bits of FNV-1a: one byte that differs is always seen, more but for chance. */
+/* Returns 64 bits of FNV-1a: one byte that differs is always seen, more but for chance. */
 uint64_t wp_digest(struct wp_span bytes);
 struct wp_trace wp_trace_of(struct wp_span bytes);
 /* Where sizes are alike digests decide, if one side's bytes were not kept. */
@@ -47,16 +47,15 @@ struct wp_fingerprint {
 
 enum wp_fingerprint_detail { WP_FINGERPRINT_WHOLE, WP_FINGERPRINT_DIGESTS };
 
-/* What the record holds of the position and the time of a commit that is not known. */
+/* A record may hold these of the position and the time of a commit that is not known. */
 enum {
 	WP_UNKNOWN_VALUE = 1, /* both, or the time, stand in its value */
 	WP_UNKNOWN_TIME = 2,  /* the header ce_time */
 };
 
 /*
- * Appends. Headers that only walpost adds (walpost-position, walpost-source, walpost-reissued) are left out; of
- * Debezium's runId, new with each start, the value is not known. WP_FULL or WP_NOMEM: the buffer
- * is as it was.
+ * Appends a fingerprint. Headers that only walpost adds (walpost-position, walpost-source, walpost-reissued) are left
+ * out; of Debezium's runId, new with each start, the value is not known. WP_FULL or WP_NOMEM: the buffer is as it was.
  */
 enum wp_rc wp_fingerprint_pack(const struct wp_record *record, enum wp_fingerprint_detail detail,
 			       unsigned unknown, struct wp_buffer *into) WP_MUST_CHECK;

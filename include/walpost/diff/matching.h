@@ -57,7 +57,7 @@ struct wp_matching_row {
 
 #define WP_WINDOW_SIZE 64
 
-/* A piece of one side, around where it begins to differ. */
+/* This is a piece of one side, around where it begins to differ. */
 struct wp_window {
 	enum wp_trace_kind kind;
 	size_t size; /* of all */
@@ -76,7 +76,7 @@ struct wp_shown_part {
 	int64_t found_number;
 };
 
-/* The first record of a row that differs. */
+/* This is the first record of a row that differs. */
 struct wp_shown {
 	size_t row;
 	char topic[256];
@@ -94,19 +94,19 @@ enum wp_rc wp_matching_new(const struct wp_matching_setup *setup,
 			   struct wp_matching **ret) WP_MUST_CHECK;
 void wp_matching_free(struct wp_matching *t);
 /*
- * A row's record as it would be sent, in the partition where it would be. `unknown` as in
- * diff/fingerprint. WP_FULL: a bound is reached, it is not kept. WP_NOMEM.
+ * Expects a row's record as it would be sent, in the partition where it would be. `unknown` as in diff/fingerprint.
+ * WP_FULL: a bound is reached, it is not kept. WP_NOMEM.
  */
 enum wp_rc wp_matching_expect(struct wp_matching *t, size_t table, const struct wp_record *record,
 			      unsigned unknown) WP_MUST_CHECK;
-/* A record that is there. WP_NOMEM. */
+/* Takes a record that is there. WP_NOMEM. */
 enum wp_rc wp_matching_take(struct wp_matching *t, const struct wp_record *found,
 			    int64_t offset) WP_MUST_CHECK;
-/* All were taken: judges. Once. */
+/* All were taken: judges. To be called once. */
 const struct wp_matching_counts *wp_matching_finish(struct wp_matching *t);
 /* `index` counts from 0 in the order in which they were expected, below counts.rows. */
 void wp_matching_row(const struct wp_matching *t, size_t index, struct wp_matching_row *ret);
-/* NULL: no more. */
+/* NULL: there are no more. */
 const struct wp_shown *wp_matching_shown(const struct wp_matching *t, size_t index);
 
 #endif
