@@ -82,7 +82,7 @@ static void drop(struct wp_async_session *s)
 
 /* ---- failures ---- */
 
-/* Tried again with backoff, whatever it was. */
+/* The session tries again with backoff, whatever failed. */
 static void fail(struct wp_async_session *s, const char *error, const char *sqlstate)
 {
 	const struct wp_async_session_calls *calls = s->setup.calls;
@@ -98,8 +98,8 @@ static void fail(struct wp_async_session *s, const char *error, const char *sqls
 	changed(s);
 }
 
-/* What was refused for a reason of its own is not well because something else is, or because there
- * is a connection again. */
+/* A statement that was refused for a reason of its own is not well because another one is, or
+ * because there is a connection again. */
 static void succeeded(struct wp_async_session *s, int what)
 {
 	if (what == SETTINGS || (s->failing != NOTHING && s->failing != what))
@@ -133,7 +133,7 @@ static void statement_failed(struct wp_async_session *s, const struct wp_source_
 		begin(s);
 		return;
 	}
-	/* It may be one of a large row, that would take as long each time. */
+	/* The statement may be about a large row, and would take as long each time. */
 	if (!strcmp(f.sqlstate, "57014") && s->patience_s < PATIENCE_MAX_S) {
 		s->patience_s *= 2;
 		s->is_set = false;
@@ -271,7 +271,7 @@ static void send_next(struct wp_async_session *s)
 
 /* ---- what comes without being asked for ---- */
 
-/* Those that came with an answer too. */
+/* Notifications that came together with an answer are heard too. */
 static void hear(struct wp_async_session *s)
 {
 	bool any = false;

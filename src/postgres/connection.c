@@ -44,7 +44,7 @@ struct wp_connection {
 	"correct PGTZ, PGDATESTYLE, PGGEQO or PGOPTIONS in walpost's environment, or options in " \
 	"postgres.conninfo"
 
-/* What to do about errors that users meet, by SQLSTATE and a part of the text. */
+/* The cures for errors that users meet, found by SQLSTATE and a part of the text. */
 static const struct {
 	const char *sqlstate;
 	const char *part;
@@ -76,7 +76,7 @@ static const struct {
 } local_errors[] = {
 	{ "does not support SSL", "turn on ssl in the server, or allow an unencrypted connection "
 				  "with sslmode=disable (or prefer) in postgres.conninfo" },
-	/* Alerts are the server's. */
+	/* TLS alerts are sent by the server. */
 	{ "alert unknown ca", "the server does not trust walpost's certificate: correct sslcert "
 			      "and sslkey in postgres.conninfo, or ssl_ca_file in the server" },
 	{ "alert bad certificate", "the server rejects walpost's certificate: correct sslcert and "
@@ -134,9 +134,9 @@ static bool is_sqlstate(const char *text)
 }
 
 /*
- * A failed connection has no PGresult to ask, but at verbosity "verbose" libpq
- * writes "FATAL:  28P01: password ..." in any language. Cuts it out of `text`, for
- * the last of several hosts.
+ * A failed connection has no PGresult to ask, but at verbosity "verbose" libpq writes "FATAL:
+ * 28P01: password ..." in any language. The code is cut out of `text`; with several hosts, that of
+ * the last one is kept.
  */
 static void take_sqlstate(char *text, char sqlstate[6])
 {
@@ -149,7 +149,7 @@ static void take_sqlstate(char *text, char sqlstate[6])
 	}
 }
 
-/* One line; "LOCATION: ..." (a place in the server's source) is left out. */
+/* Makes one line of it, and leaves out "LOCATION: ..." (a place in the server's source). */
 static void tidy(char *text)
 {
 	char *to = text;
@@ -183,7 +183,7 @@ static const char *find_cure(struct wp_source_failure *f, const char *text)
 	return NULL;
 }
 
-/* libpq prefers it to a passfile, and in a service's environment it is easily forgotten. */
+/* libpq prefers PGPASSWORD to a passfile, and in a service's environment it is easily forgotten. */
 static bool used_environment(const struct wp_connection *c)
 {
 	const char *password = getenv("PGPASSWORD");
@@ -191,7 +191,7 @@ static bool used_environment(const struct wp_connection *c)
 	       !wp_conninfo_has_secret(c->plan.conninfo);
 }
 
-/* The variable that postgres.password is of (config/environment.c), and which wins over what an
+/* Names the variable that gave postgres.password (config/environment.c) and wins over what an
  * administrator sets for libpq; NULL: none. */
 static const char *password_variable(const struct wp_connection *c)
 {
@@ -211,7 +211,7 @@ static bool is_file(const char *variable)
 	return strcmp(variable + strlen(variable) - strlen("_FILE"), "_FILE") == 0;
 }
 
-/* 42501: the role may not replicate, or not connect to the database. */
+/* The cure for 42501: the role may not replicate, or not connect to the database. */
 static const char *write_grants(PGconn *pg, struct wp_buffer *into)
 {
 	struct wp_sql sql;
@@ -224,7 +224,8 @@ static const char *write_grants(PGconn *pg, struct wp_buffer *into)
 	return wp_sql_end(&sql, &error) == WP_OK ? (const char *)into->data : NULL;
 }
 
-/* libpq says nothing of a passfile that did not help, or on standard error. False: there is none. */
+/* libpq says nothing of a passfile that did not help, or says it on standard error. Returns
+ * false when there is no such file. */
 static bool write_passfile_cure(const struct wp_connection *c, struct wp_error *cure)
 {
 	struct wp_passfile p;
@@ -239,7 +240,7 @@ static bool write_passfile_cure(const struct wp_connection *c, struct wp_error *
 	return *p.trouble || *p.mode;
 }
 
-/* `errnum`: errno after libpq's call. libpq 17 says nothing when it gets no socket. */
+/* `errnum` is errno after libpq's call: libpq 17 says nothing when it gets no socket. */
 static void note_refusal(struct wp_connection *c, int errnum)
 {
 	struct wp_source_failure f = { 0 };
@@ -317,7 +318,7 @@ static void ask(struct wp_connection *c, struct wp_sql *sql, wp_query_done done)
 	fail(c);
 }
 
-/* False: it failed, and `c` may be gone. */
+/* Returns false when the query failed; `c` may be gone then. */
 static bool is_answered(struct wp_connection *c, const struct wp_source_failure *failure)
 {
 	wp_query_free(c->settings);
@@ -327,15 +328,6 @@ static bool is_answered(struct wp_connection *c, const struct wp_source_failure 
 	c->failure = *failure;
 	fail(c);
 	return false;
-}
-
-/* The server wanted no password: it is of no consequence now. */
-static void tell_passfile(const struct wp_connection *c)
-{
-	struct wp_passfile p;
-	wp_passfile_judge(c->plan.passfile, &p);
-	wp_log_once(WP_LOG_WARN, "postgres_passfile_ignored", WP_TEXT("file", p.path),
-		    WP_TEXT("mode", p.mode), WP_TEXT("reason", p.trouble));
 }
 
 static void on_settings_read(void *arg, const PGresult *result,
@@ -351,8 +343,13 @@ static void on_settings_read(void *arg, const PGresult *result,
 		return;
 	}
 	c->connected = true;
-	if (c->plan.passfile_ignored)
-		tell_passfile(c);
+	if (c->plan.passfile_ignored) {
+		/* The server wanted no password, so the passfile is of no consequence now. */
+		struct wp_passfile p;
+		wp_passfile_judge(c->plan.passfile, &p);
+		wp_log_once(WP_LOG_WARN, "postgres_passfile_ignored", WP_TEXT("file", p.path),
+			    WP_TEXT("mode", p.mode), WP_TEXT("reason", p.trouble));
+	}
 	finish(c);
 }
 
@@ -382,7 +379,7 @@ static void set_session(struct wp_connection *c)
 	ask(c, &sql, on_settings_set);
 }
 
-/* The login keeps its own. */
+/* The login keeps a time limit of its own, which is added. */
 static int64_t resolve_limit_ms(const struct wp_connection *c)
 {
 	return c->options->connect_timeout_ms +
@@ -397,7 +394,7 @@ static void give_time(struct wp_connection *c, int64_t ms)
 	ev_timer_start(c->loop, &c->limit);
 }
 
-/* Which of its addresses libpq is at now; each gets its own time. */
+/* Notes which of its addresses libpq is at now; each gets its own time. */
 static void follow(struct wp_connection *c)
 {
 	struct wp_address at = { 0 };
@@ -413,7 +410,7 @@ static void follow(struct wp_connection *c)
 
 static void wait_for(struct wp_connection *c, int events)
 {
-	/* Set anew each time: libpq may have another socket with the same number. */
+	/* The watcher is set anew each time: libpq may have another socket with the same number. */
 	ev_io_stop(c->loop, &c->socket);
 	ev_io_set(&c->socket, PQsocket(c->pg), events);
 	ev_io_start(c->loop, &c->socket);
@@ -422,16 +419,11 @@ static void wait_for(struct wp_connection *c, int events)
 static void try_addresses(struct wp_connection *c);
 static void resolve(struct wp_connection *c);
 
-/* Somebody may have changed it just when it was fetched. */
-static bool may_fetch_again(const struct wp_connection *c)
-{
-	return c->plan.login && !c->fetched_again && !strncmp(c->failure.sqlstate, "28", 2);
-}
-
 static void on_refused(struct wp_connection *c, int errnum)
 {
 	note_refusal(c, errnum);
-	if (may_fetch_again(c)) {
+	/* Somebody may have changed the password just when it was fetched. */
+	if (c->plan.login && !c->fetched_again && !strncmp(c->failure.sqlstate, "28", 2)) {
 		c->fetched_again = true;
 		wp_login_refused(c->plan.login);
 		close_pg(c);
@@ -450,7 +442,7 @@ static void on_refused(struct wp_connection *c, int errnum)
 
 static void poll_on(struct wp_connection *c)
 {
-	/* Whatever it does with its socket, no watcher is left on the old one. */
+	/* Whatever libpq does with its socket, no watcher is left on the old one. */
 	ev_io_stop(c->loop, &c->socket);
 	errno = 0;
 	switch (PQconnectPoll(c->pg)) {
@@ -514,7 +506,7 @@ static void forget(struct wp_addresses *a, const struct wp_address *silent)
 	for (size_t i = 0; i < a->count; i++)
 		if (!is_same(&a->list[i], silent))
 			a->list[kept++] = a->list[i];
-	/* One that libpq names otherwise must not be tried for ever. */
+	/* An address that libpq names otherwise must not be tried for ever. */
 	a->count = kept < a->count ? kept : 0;
 }
 
@@ -548,7 +540,7 @@ static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
 	fail(c);
 }
 
-/* The plan's, which libpq is given. False: no memory. */
+/* Replaces the plan's password, which libpq is given. Returns false when out of memory. */
 static bool take_password(struct wp_connection *c, const char *password)
 {
 	char *copy = strdup(password);
@@ -582,7 +574,7 @@ static bool has_names(const struct wp_addresses *a)
 	return false;
 }
 
-/* And get the password. */
+/* Resolves the names, and gets the password of a login. */
 static void resolve(struct wp_connection *c)
 {
 	struct wp_error error;

@@ -11,7 +11,7 @@
 #include "walpost/postgres/conninfo.h"
 
 #define LISTS_SIZE_MAX 32768
-/* Cannot be an address or an attribute: libpq gives up before it connects. */
+/* This can be no address and no attribute, so libpq gives up before it connects. */
 #define DRY_RUN "walpost-dry-run"
 
 /*
@@ -94,7 +94,7 @@ static const char *value_of(const PQconninfoOption *options, const char *keyword
 	return option->keyword && option->val ? option->val : "";
 }
 
-/* A connection that fails at once, so that PQconninfo() tells what it would have used. */
+/* Makes a connection that fails at once, so that PQconninfo() tells what it would have used. */
 static PGconn *dry_run(const char *conninfo, const char *keyword, const char *value)
 {
 	/* With a password at hand libpq does not look for one in a file. */
@@ -103,7 +103,7 @@ static PGconn *dry_run(const char *conninfo, const char *keyword, const char *va
 	return PQconnectStartParams(keywords, values, 1);
 }
 
-/* Of such a connection it is the password that is asked for. */
+/* Such a connection asks for the password, too. */
 static PGconn *dry_run_without_passfile(const char *conninfo, const char *hostaddr)
 {
 	const char *keywords[] = { "dbname", "passfile", "hostaddr", NULL };
@@ -139,7 +139,8 @@ static void judge_passfile(struct wp_connection_plan *p, PGconn *dry)
 	p->passfile_ignored = passfile.ignored;
 }
 
-/* Everything libpq checks itself, the attribute that the first run replaced too. */
+/* Lets libpq check everything that it checks itself, also the attribute that the first run
+ * replaced. */
 static enum wp_rc check_all(struct wp_connection_plan *p, struct wp_error *error)
 {
 	size_t count = p->addresses.count;
@@ -186,8 +187,8 @@ static enum wp_rc read_addresses(struct wp_addresses *a, const PQconninfoOption 
 }
 
 /*
- * Whether the user wrote it: in the conninfo or the environment; of a service file
- * only what differs from libpq's default can be told.
+ * Did the user write it, in the conninfo or the environment? Of a service file only what differs
+ * from libpq's default can be told.
  */
 static bool is_written(const char *keyword, const char *conninfo, const PQconninfoOption *effective)
 {
@@ -245,7 +246,8 @@ static void tell(const char *key, const struct wp_secret_file *file, const struc
 		       WP_TEXT("meanwhile", "the value read last"));
 }
 
-/* As it is now, if it comes from a file: whoever rotates a password replaces that. */
+/* A value that comes from a file is taken as it is now: whoever rotates a password replaces the
+ * file. */
 static enum wp_rc take_value(const char *key, const char *given, struct wp_secret_file *file,
 			     bool (*is_usable)(const char *text), char **ret)
 {
@@ -273,7 +275,8 @@ static enum wp_rc take_values(struct wp_connection_plan *p,
 	return rc;
 }
 
-/* What a cloud's password asks for: it is sent as it is, and that of AWS names one host. */
+/* Judges whether a cloud's password can be used: it is sent as it is, and that of AWS names one
+ * host. */
 static enum wp_rc judge_login(const struct wp_connection_plan *p,
 			      const struct wp_postgres_options *options, struct wp_error *error)
 {
@@ -311,7 +314,7 @@ static enum wp_rc read_effective(struct wp_connection_plan *p,
 		return wp_error_set(error, WP_NOMEM, "out of memory for a connection");
 	enum wp_rc rc = read_addresses(&p->addresses, effective, error);
 	if (rc == WP_OK) {
-		/* libpq's own folder of sockets, if no host was named. */
+		/* If no host was named, libpq uses its own folder of sockets. */
 		struct wp_address *first = &p->addresses.list[0];
 		if (!*first->host && !*first->hostaddr && PQhost(dry))
 			(void)snprintf(first->host, sizeof(first->host), "%s", PQhost(dry));
@@ -381,7 +384,8 @@ static void set(struct parameters *p, const char *keyword, const char *value)
 	p->values[p->count++] = value;
 }
 
-/* The same list three ways, each with a comma between; room enough by the structs' sizes. */
+/* The same list is written three ways, each with a comma between; the structs' sizes give room
+ * enough. */
 struct lists {
 	char host[WP_ADDRESSES_MAX * sizeof(((struct wp_address *)0)->host)];
 	char hostaddr[WP_ADDRESSES_MAX * sizeof(((struct wp_address *)0)->hostaddr)];

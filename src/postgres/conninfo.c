@@ -8,19 +8,15 @@
 #define ASTERISKS "********"
 #define MASKED_SIZE_MAX ((size_t)256 * 1024)
 
-/* libpq marks what a dialog must hide with '*'; its newest secrets only by name. */
-static bool is_secret(const PQconninfoOption *option)
-{
-	return strchr(option->dispchar, '*') != NULL ||
-	       strstr(option->keyword, "password") != NULL ||
-	       strstr(option->keyword, "secret") != NULL ||
-	       strstr(option->keyword, "scram_") != NULL;
-}
-
-/* passfile names a file; only its content is secret. */
+/* libpq marks what a dialog must hide with '*', but its newest secrets can be told only by name.
+ * passfile names a file; only its content is secret. */
 static bool is_set_secret(const PQconninfoOption *option)
 {
-	return option->val != NULL && option->val[0] != '\0' && is_secret(option);
+	return option->val != NULL && option->val[0] != '\0' &&
+	       (strchr(option->dispchar, '*') != NULL ||
+		strstr(option->keyword, "password") != NULL ||
+		strstr(option->keyword, "secret") != NULL ||
+		strstr(option->keyword, "scram_") != NULL);
 }
 
 static bool may_hold_secret(const char *conninfo)
@@ -29,13 +25,8 @@ static bool may_hold_secret(const char *conninfo)
 	       strstr(conninfo, "scram_") != NULL || strstr(conninfo, "://") != NULL;
 }
 
-/* libpq has no code for it; its words are not translated unless setlocale() was called. */
-static bool is_out_of_memory(const char *message)
-{
-	return message == NULL || strncmp(message, "out of memory", strlen("out of memory")) == 0;
-}
-
-/* Of its words only these quote a name, which is no secret; the others quote what they do not understand. */
+/* Only these words of libpq quote a name, which is no secret; others quote what it does not
+ * understand. */
 static bool may_be_told(const char *message, const char *conninfo)
 {
 	static const char names_an_option[] = "invalid connection option";
@@ -46,7 +37,8 @@ static bool may_be_told(const char *message, const char *conninfo)
 
 static enum wp_rc refuse(const char *conninfo, const char *message, struct wp_error *error)
 {
-	if (is_out_of_memory(message))
+	/* libpq has no code for it; its words are not translated unless setlocale() was called. */
+	if (message == NULL || strncmp(message, "out of memory", strlen("out of memory")) == 0)
 		return wp_error_set(error, WP_NOMEM, "out of memory");
 	if (may_be_told(message, conninfo))
 		return wp_error_set(error, WP_CONFIG, "libpq cannot parse it: %.*s",
@@ -189,12 +181,6 @@ enum wp_rc wp_conninfo_append(struct wp_buffer *b, const char *keyword, const ch
 	return rc == WP_OK ? append_quoted(b, value) : rc;
 }
 
-static enum wp_rc append_option(struct wp_buffer *b, const PQconninfoOption *option)
-{
-	return wp_conninfo_append(b, option->keyword,
-				  is_set_secret(option) ? ASTERISKS : option->val);
-}
-
 char *wp_conninfo_masked(const char *conninfo)
 {
 	PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
@@ -209,7 +195,8 @@ char *wp_conninfo_masked(const char *conninfo)
 	wp_buffer_init(&b, MASKED_SIZE_MAX);
 	for (const PQconninfoOption *o = options; o->keyword != NULL && rc == WP_OK; o++)
 		if (o->val != NULL)
-			rc = append_option(&b, o);
+			rc = wp_conninfo_append(&b, o->keyword,
+						is_set_secret(o) ? ASTERISKS : o->val);
 	if (rc == WP_OK)
 		rc = wp_buffer_append_byte(&b, '\0');
 	if (rc == WP_OK)

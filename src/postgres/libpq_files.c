@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The defaults of libpq's "SSL support": https://www.postgresql.org/docs/current/libpq-ssl.html */
+/* These are libpq's defaults (see "SSL support",
+ * https://www.postgresql.org/docs/current/libpq-ssl.html). */
 static const struct {
 	const char *file;
 	const char *option;
@@ -45,16 +46,11 @@ void wp_libpq_home(char into[static WP_LIBPQ_PATH_SIZE])
 		copy(into, found->pw_dir);
 }
 
-/* "does not exist" is also what libpq says of a root.crt that it may not look for. */
-static const char *why_not(const char *path)
-{
-	struct stat status;
-	return stat(path, &status) != 0 && errno != ENOENT ? strerror(errno) : NULL;
-}
-
 static void write_cure(size_t index, const char *home, const char *path, char *cure, size_t size)
 {
-	const char *reason = why_not(path);
+	/* "does not exist" is also what libpq says of a root.crt that it may not look for. */
+	struct stat status;
+	const char *reason = stat(path, &status) != 0 && errno != ENOENT ? strerror(errno) : NULL;
 	(void)snprintf(
 		cure, size,
 		"libpq looks for this file in the home directory, which %s %.200s%s%s%s: set HOME "
@@ -87,7 +83,8 @@ bool wp_libpq_home_cure(const char *libpq_error, char *cure, size_t size)
 #define PASSWORD_FILE_CURE \
 	"name the file in WALPOST__POSTGRES__PASSWORD_FILE, which is read with any mode"
 
-/* passwordFromFile() of libpq's fe-connect.c; without its warning it says nothing of the others. */
+/* Judges as passwordFromFile() of libpq's fe-connect.c does; without its warning libpq says
+ * nothing of the others. */
 static void judge_mode(const struct stat *status, struct wp_passfile *p)
 {
 	bool is_open = (status->st_mode & (S_IRWXG | S_IRWXO)) != 0;

@@ -11,7 +11,8 @@
 
 #define WP_LIBPQ_PATH_SIZE 1024
 
-/* As libpq finds it: HOME, or the user's entry. "": there is none, or it is longer. */
+/* Finds the home directory as libpq does: by HOME, or in the user's entry. "" when there is none, or its
+ * path is longer. */
 void wp_libpq_home(char into[static WP_LIBPQ_PATH_SIZE]);
 
 /*
@@ -20,12 +21,12 @@ void wp_libpq_home(char into[static WP_LIBPQ_PATH_SIZE]);
  */
 bool wp_libpq_home_cure(const char *libpq_error, char *cure, size_t size);
 
-/* Below what is no directory: libpq finds nothing there, and says nothing of it. */
+/* This path is below what is no directory: libpq finds nothing there, and says nothing of it. */
 #define WP_NO_PASSFILE "/dev/null/no-passfile"
 
 /*
- * The passfile that libpq would read: `written` is that of the conninfo, the service file or
- * PGPASSFILE; "": .pgpass in the home directory.
+ * The passfile that libpq would read. `written` is that of the conninfo, the service file or PGPASSFILE; ""
+ * stands for .pgpass in the home directory.
  */
 struct wp_passfile {
 	char path[WP_LIBPQ_PATH_SIZE]; /* "": there is none */

@@ -7,9 +7,9 @@
 #include "walpost/base/host_name.h"
 
 /*
- * Roles are seen by all in pg_roles, names of functions in pg_proc, and the application names of
- * all sessions in pg_stat_activity. A setting is asked for by name: pg_settings leaves out the
- * ones that no module has defined.
+ * Everybody sees all roles in pg_roles, all names of functions in pg_proc, and the application
+ * names of all sessions in pg_stat_activity. A setting is asked for by name: pg_settings leaves out
+ * the ones that no module has defined.
  */
 const char wp_provider_signs_sql[] =
 	"(SELECT string_agg(sign, ' ') FROM (\n"
@@ -29,7 +29,8 @@ const char wp_provider_signs_sql[] =
 	"    WHERE application_name LIKE 'Patroni%')\n"
 	") signs (sign))";
 
-/* The first that is there decides: Aurora has all that RDS has, and AlloyDB some of Cloud SQL's. */
+/* The first sign that is found decides: Aurora has all that RDS has, and AlloyDB some of Cloud
+ * SQL's. */
 static const struct {
 	const char *sign;
 	enum wp_provider provider;
@@ -51,7 +52,7 @@ static const struct {
 	{ "session:patroni", WP_PROVIDER_PATRONI },
 };
 
-/* What a host name ends with; `within`: and holds, "" nothing more. */
+/* A host name ends with `end` and holds `within`; "" is held by each. */
 static const struct {
 	const char *end;
 	const char *within;
@@ -212,13 +213,13 @@ static const struct wp_provider_facts facts_known[WP_PROVIDER_COUNT] = {
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))
 
-/* The first of host[:port][,...]. */
+/* Only the first of host[:port][,...] counts. */
 static size_t host_size(const char *host)
 {
 	return strcspn(host, ",:");
 }
 
-/* A whole word of the list. */
+/* The sign must be a whole word of the list. */
 static bool has_sign(const char *signs, const char *sign)
 {
 	size_t size = strlen(sign);
@@ -272,7 +273,7 @@ static void cure_supabase(const char *user, char *cure, size_t size)
 			       project + 1, (int)(project - user), user);
 }
 
-/* PgBouncer on the server's own host. */
+/* There PgBouncer runs on the server's own host. */
 static const struct {
 	const char *end;
 	const char *port;

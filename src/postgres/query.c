@@ -30,17 +30,7 @@ static void cut_newline(char *text)
 		text[size - 1] = '\0';
 }
 
-/*
- * With row_security off (session_settings.c) the server refuses what a policy would hide. The
- * message may be translated, so it is told by the function of the server (rls.c).
- */
-static bool is_row_security(const PGresult *result)
-{
-	const char *function = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
-	return function && !strcmp(function, "check_enable_rls");
-}
-
-/* `result` NULL: the connection itself is lost. */
+/* With `result` NULL the connection itself is lost. */
 static struct wp_source_failure failure_of(PGconn *pg, const PGresult *result)
 {
 	struct wp_source_failure f = { .reaction = WP_REACT_RECONNECT };
@@ -53,7 +43,12 @@ static struct wp_source_failure failure_of(PGconn *pg, const PGresult *result)
 	(void)wp_error_set(&f.error, WP_IO, "%s",
 			   *text ? text : "the server closed the connection");
 	cut_newline(f.error.text);
-	f.row_security = result && is_row_security(result);
+	/*
+	 * With row_security off (session_settings.c) the server refuses what a policy would hide.
+	 * The message may be translated, so it is told by the function of the server (rls.c).
+	 */
+	const char *function = result ? PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION) : NULL;
+	f.row_security = function && !strcmp(function, "check_enable_rls");
 	if (f.row_security) {
 		struct wp_error said = f.error;
 		(void)wp_error_set(&f.error, WP_IO,
@@ -129,7 +124,7 @@ static void collect(struct wp_query *q)
 	}
 }
 
-/* Sends what the socket takes; WP_IO when the connection is lost. */
+/* Sends what the socket takes; returns WP_IO when the connection is lost. */
 static enum wp_rc flush(struct wp_query *q)
 {
 	int rest = PQflush(q->pg);

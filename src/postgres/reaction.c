@@ -1,13 +1,14 @@
+/* Says what an SQLSTATE calls for, by the phase in which the server gave it. */
 #include "walpost/postgres/connection.h"
 
 #include <stddef.h>
 #include <string.h>
 
 /*
- * PostgreSQL documentation, appendix A "PostgreSQL Error Codes". A row names a
- * code or, with two characters, its whole class; the more exact one wins. What the
- * server says of a row it would say again, unless it is listed as passing by itself:
- * that is tried thrice at one place.
+ * The codes are those of the PostgreSQL documentation, appendix A "PostgreSQL Error Codes". A row
+ * names a code or, with two characters, its whole class; the more exact one wins. What the server
+ * says of a row it would say again, unless it is listed as passing by itself: that is tried thrice
+ * at one place.
  */
 struct row {
 	const char *code;
@@ -22,42 +23,43 @@ struct row {
 static const struct row rows[] = {
 	/* code      connect      sql          start        copy */
 	{ "08", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
-	/* A startup packet or TLS negotiation that the other side does not understand. */
+	/* The other side does not understand a startup packet or the TLS negotiation. */
 	{ "08P01", { CONFIG, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
-	/* Encodings or protocol versions that do not fit; decoding on a standby. */
+	/* Encodings or protocol versions do not fit, or a standby cannot decode. */
 	{ "0A000", { CONFIG, CONFIG, CONFIG, HUMAN } },
-	/* Text that cannot be told in UTF-8: the slot is wedged at this row. */
+	/* Some text has no form in UTF-8: the slot is wedged at this row. */
 	{ "22021", { CONFIG, HUMAN, HUMAN, HUMAN } },
 	{ "22P05", { CONFIG, HUMAN, HUMAN, HUMAN } },
-	/* A session setting the server does not take. */
+	/* The server does not take a session setting. */
 	{ "22023", { CONFIG, CONFIG, CONFIG, THRICE } },
-	/* A standby that is perhaps about to be promoted. */
+	/* The server is a standby, which is perhaps about to be promoted. */
 	{ "25006", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, THRICE } },
 	{ "28", { CONFIG, CONFIG, CONFIG, CONFIG } },
 	{ "3D000", { CONFIG, CONFIG, CONFIG, HUMAN } },
 	{ "42", { CONFIG, HUMAN, HUMAN, HUMAN } },
 	{ "42501", { CONFIG, CONFIG, CONFIG, HUMAN } },
 	{ "42602", { CONFIG, CONFIG, CONFIG, HUMAN } },
-	/* Start: no such slot. Copy: no such publication at that place of the log. */
+	/* At the start there is no such slot; in the copy, no such publication at that place of
+	 * the log. */
 	{ "42704", { CONFIG, HUMAN, HUMAN, HUMAN } },
-	/* Connections, memory, disk: others may give some back. */
+	/* Connections, memory or disk are used up: others may give some back. */
 	{ "53", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
-	/* SQL: a function that a server in recovery refuses. Start: a slot of another
-	 * database or an invalidated one. */
+	/* In SQL, a server in recovery refuses a function. At the start, the slot is one of
+	 * another database, or is invalidated. */
 	{ "55000", { AGAIN_LATER, AGAIN_LATER, HUMAN, HUMAN } },
 	{ "55006", { AGAIN_LATER, WP_REACT_STANDBY, WP_REACT_STANDBY, THRICE } },
 	/* pg_terminate_backend and the invalidation of a slot in use look alike; the
 	 * preflight of the next connection tells them apart. */
 	{ "57P01", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
 	{ "57P02", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
-	/* Starting up or shutting down. */
+	/* The server is starting up or shutting down. */
 	{ "57P03", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, WP_REACT_LET_GO } },
 	{ "57P04", { CONFIG, HUMAN, HUMAN, HUMAN } },
-	/* Errors of the disk. */
+	/* The server's disk fails. */
 	{ "58", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
-	/* "requested WAL segment ... has already been removed" */
+	/* The server says "requested WAL segment ... has already been removed". */
 	{ "58P01", { AGAIN_LATER, HUMAN, HUMAN, HUMAN } },
-	/* Internal errors, among them rows too large to be printed. */
+	/* These are internal errors, among them rows that are too large to be printed. */
 	{ "XX", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, THRICE } },
 };
 

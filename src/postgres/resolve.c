@@ -1,3 +1,4 @@
+/* Resolves host names, and gets the password of a login, on a thread that may be left behind. */
 #include <netdb.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -10,7 +11,7 @@
 #include "walpost/login/login.h"
 #include "walpost/postgres/connection_plan.h"
 
-/* What the thread works on; it outlives the wp_resolve when that is abandoned. */
+/* The thread works on this; it outlives the wp_resolve when that is abandoned. */
 struct task {
 	bool *finished; /* the wp_resolve's; for `done` only, which an abandoned task never sees */
 	struct wp_addresses wanted;
@@ -33,23 +34,13 @@ struct wp_resolve {
 	ev_io collectable;
 };
 
-/* Each may hold a thread for ever, so they are counted for the whole process. */
+/* Each resolution may hold a thread for ever, so they are counted for the whole process. */
 static atomic_int running;
 
 static void add(struct wp_addresses *to, const struct wp_address *a)
 {
 	if (to->count < WP_ADDRESSES_MAX)
 		to->list[to->count++] = *a;
-}
-
-static void add_found(struct wp_addresses *to, const struct wp_address *name,
-		      const struct addrinfo *info)
-{
-	struct wp_address a = *name;
-	int rc = getnameinfo(info->ai_addr, info->ai_addrlen, a.hostaddr, sizeof(a.hostaddr), NULL,
-			     0, NI_NUMERICHOST);
-	if (rc == 0)
-		add(to, &a);
 }
 
 static void look_up(struct task *t, const struct wp_address *name)
@@ -62,8 +53,12 @@ static void look_up(struct task *t, const struct wp_address *name)
 				   name->host, gai_strerror(rc));
 		return;
 	}
-	for (const struct addrinfo *info = infos; info; info = info->ai_next)
-		add_found(&t->found, name, info);
+	for (const struct addrinfo *info = infos; info; info = info->ai_next) {
+		struct wp_address a = *name;
+		if (getnameinfo(info->ai_addr, info->ai_addrlen, a.hostaddr, sizeof(a.hostaddr),
+				NULL, 0, NI_NUMERICHOST) == 0)
+			add(&t->found, &a);
+	}
 	freeaddrinfo(infos);
 }
 

@@ -22,13 +22,14 @@ static const struct setting settings[] = {
 	{ "exit_on_error", "off", 0, NULL },
 	{ "role", "none", 0, NULL },
 	{ "search_path", "", 0, "\"\"" },
-	/* What may be written, and what a statement sees of it. */
+	/* These say what may be written, and what a statement sees of it. */
 	{ "default_transaction_read_only", "off", 0, NULL },
 	{ "default_transaction_isolation", "read committed", 0, NULL },
 	/* Rows that a policy hides are an error, and not rows that do not exist. */
 	{ "row_security", "off", 0, NULL },
-	/* How values become text, here and in rows that come by the stream: most are those of
-	 * PostgreSQL's own libpqwalreceiver. Of datestyle the order of day and month stays. */
+	/* These say how values become text, here and in rows that come by the stream: most are
+	 * those of PostgreSQL's own libpqwalreceiver. Of datestyle the order of day and month
+	 * stays. */
 	{ "datestyle", "ISO", 0, "ISO, *" },
 	{ "intervalstyle", "postgres", 0, NULL },
 	{ "timezone", "UTC", 0, NULL },
@@ -36,7 +37,7 @@ static const struct setting settings[] = {
 	{ "bytea_output", "hex", 0, NULL },
 	{ "lc_monetary", "C", 0, NULL },
 	{ "quote_all_identifiers", "off", 0, NULL },
-	/* How text is read. */
+	/* These say how text is read. */
 	{ "standard_conforming_strings", "on", 0, NULL },
 	{ "array_nulls", "on", 0, NULL },
 	{ "xmloption", "content", 0, NULL },
@@ -46,12 +47,12 @@ static const struct setting settings[] = {
 };
 enum { COUNT = sizeof(settings) / sizeof(settings[0]) };
 
-/* The rest of what is read back. */
+/* These columns of what is read back follow the settings. */
 enum { PID = COUNT, WORK_MEM, ENCODING, FIELD_COUNT };
 
 /*
- * An SQL_ASCII database holds bytes of unknown meaning: asked for UTF8 the server refuses those that
- * are not, and the slot is stuck there. They pass as they are.
+ * An SQL_ASCII database holds bytes of unknown meaning: asked for UTF8, the server refuses those
+ * that are not, and the slot is stuck there. They pass as they are.
  */
 static const char *encoding_of(PGconn *pg)
 {

@@ -28,24 +28,26 @@
 	10 /* statement_timeout; twice as much after each that it ended */
 
 /*
- * What its user answers; none may free the session, answer(), failed() and ask() may close it. Those after `changed`
- * may be NULL.
+ * The user of a session answers these; none may free the session, answer(), failed() and ask() may close it.
+ * Those after `changed` may be NULL.
  */
 struct wp_async_session_calls {
-	/* Is there a statement to send now? Asked with a connection and without. */
+	/* Is there a statement to send now? It is asked with a connection and without. */
 	bool (*wants)(void *arg);
-	/* Connected, and wants() was true: wp_async_session_send(), once. Not WP_OK, with the error: again with backoff. */
+	/* The session is connected, and wants() was true: calls wp_async_session_send(), once. If it
+	 * returns not WP_OK, with the error, it is asked again with backoff. */
 	enum wp_rc (*ask)(void *arg, struct wp_error *error);
-	/* Of the last sent; borrowed for the call. Not WP_OK, with the error: sent again with backoff. */
+	/* The statement last sent is answered; the result is borrowed for the call. If it returns not
+	 * WP_OK, with the error, the statement is sent again with backoff. */
 	enum wp_rc (*answer)(void *arg, const PGresult *result, struct wp_error *error);
-	/* The last sent has failed: without an SQLSTATE its outcome is not known. True: what is wanted next is another
-	 * statement, to be asked at once, without backoff. */
+	/* The statement last sent has failed: without an SQLSTATE its outcome is not known. True when
+	 * another statement is wanted next, to be asked at once, without backoff. */
 	bool (*failed)(void *arg, const struct wp_source_failure *failure);
 	/* wp_async_session_trouble() may say something new, or something was answered. */
 	void (*changed)(void *arg);
-	/* What a person can do about an SQLSTATE: half a sentence; NULL: nothing is known. */
+	/* Says what a person can do about an SQLSTATE, in half a sentence; NULL when nothing is known. */
 	const char *(*cure)(void *arg, const char *sqlstate);
-	/* The connection is gone: what was said to the server, LISTEN say, is forgotten. */
+	/* The connection is gone: the server has forgotten what it was told, LISTEN say. */
 	void (*disconnected)(void *arg);
 	/* Notifications came; with this the session watches for them, and for its end, while idle. */
 	void (*notified)(void *arg);
@@ -53,7 +55,8 @@ struct wp_async_session_calls {
 
 struct wp_async_session_setup {
 	const struct wp_postgres_options *options;
-	/* The same server as this stream's, and nothing is asked while it has no connection. NULL: any server. */
+	/* The session connects to the same server as this stream, and asks nothing while that has no
+	 * connection. NULL: any server. */
 	const struct wp_source *stream;
 	const PGconn *(*connection_of)(const struct wp_source *stream);
 	const char *purpose; /* "parked events", say; for the log */
@@ -63,31 +66,33 @@ struct wp_async_session_setup {
 
 struct wp_async_session;
 
-/* NULL: no memory. */
+/* Returns NULL when out of memory. */
 struct wp_async_session *wp_async_session_new(struct ev_loop *loop,
 					      const struct wp_async_session_setup *setup);
-/* At once. NULL is fine. */
+/* Ends it at once; NULL is fine. */
 void wp_async_session_free(struct wp_async_session *s);
-/* There may be something to ask: nothing happens while a statement is under way, or a wait for the next try. */
+/* Says that there may be something to ask: nothing happens while a statement is under way, or a wait for
+ * the next try. */
 void wp_async_session_poke(struct wp_async_session *s);
-/* The connection ends, a statement under way is never answered, backoff and trouble are forgotten. Goes on with poke(). */
+/* Ends the connection: a statement under way is never answered, backoff and trouble are forgotten. poke()
+ * makes it go on. */
 void wp_async_session_close(struct wp_async_session *s);
 struct wp_async_session_statement {
 	const char *sql;
 	const char *const *values; /* text; $1 is the first */
 	size_t count;
-	/* Of the user: what it is. Trouble with one is over when one of the same succeeds, or after a connection was lost
-	 * and made again, any. Above 0. */
+	/* The user's number for it, above 0. Trouble with one is over when one of the same number succeeds
+	 * or, after a connection was lost and made again, any. */
 	int what;
 	int limit_s; /* how long the answer may take at least; 0: patience and a little */
 };
-/* From ask() only; copied. WP_IO, WP_NOMEM with the error. */
+/* To be called from ask() only; the statement is copied. Returns WP_IO or WP_NOMEM with the error. */
 enum wp_rc wp_async_session_send(struct wp_async_session *s,
 				 const struct wp_async_session_statement *statement,
 				 struct wp_error *error) WP_MUST_CHECK;
-/* NULL: not connected. For quoting and the server's version. */
+/* Gives the connection, for quoting and the server's version; NULL while it is not connected. */
 PGconn *wp_async_session_pg(const struct wp_async_session *s);
-/* Why nothing goes on; "": all does. Until the next call. */
+/* Says why nothing goes on, "" when all does; valid until the next call. */
 const struct wp_error *wp_async_session_trouble(const struct wp_async_session *s);
 
 #endif

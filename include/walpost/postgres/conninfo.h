@@ -11,14 +11,14 @@
 #include "walpost/base/buffer.h"
 #include "walpost/base/error.h"
 
-/* WP_CONFIG with the error, which quotes nothing that could belong to a password. WP_NOMEM. */
+/* Returns WP_CONFIG with the error, which quotes nothing that could belong to a password, or WP_NOMEM. */
 enum wp_rc wp_conninfo_check(const char *conninfo, struct wp_error *error) WP_MUST_CHECK;
-/* True also when it cannot be taken apart yet may hold a secret. */
+/* Is true also when it cannot be taken apart yet may hold a secret. */
 bool wp_conninfo_has_secret(const char *conninfo);
-/* One for the server, and one that can be taken apart. */
+/* Is there a password for the server, which can be taken apart? */
 bool wp_conninfo_has_password(const char *conninfo);
-/* As key=value, secrets as asterisks; asterisks only when it is not right.
- * Heap; the caller frees it. NULL: no memory. */
+/* Writes it as key=value, secrets as asterisks; asterisks alone when it is not right. The caller frees the
+ * text; NULL when out of memory. */
 char *wp_conninfo_masked(const char *conninfo);
 /* Appends keyword=value, quoted as libpq wants it, with a space before it when it is not the first. */
 enum wp_rc wp_conninfo_append(struct wp_buffer *b, const char *keyword,

@@ -1,4 +1,4 @@
-/* What the user may say about the server. Strings are owned by the configuration. */
+/* The user may say this about the server. Strings are owned by the configuration. */
 #ifndef WALPOST_POSTGRES_OPTIONS_H
 #define WALPOST_POSTGRES_OPTIONS_H
 
@@ -9,7 +9,7 @@
 #include "walpost/login/options.h"
 #include "walpost/wal/pgoutput.h"
 
-/* AUTO: in binary where all columns that we need can be read so. */
+/* AUTO asks for binary where all columns that we need can be read so. */
 enum wp_binary { WP_BINARY_OFF, WP_BINARY_ON, WP_BINARY_AUTO };
 
 struct wp_login;
@@ -31,14 +31,14 @@ struct wp_postgres_options {
 	int64_t connect_timeout_ms;
 };
 
-/* An outbox as the server must offer it: told by who knows (outbox/table). */
+/* An outbox as the server must offer it; who knows that says it (outbox/table). */
 struct wp_requirements_table {
 	const char *schema;
 	const char *name;
 	bool is_pattern;     /* both are as SQL's LIKE has them, for any number of tables */
 	const char *written; /* as the user wrote it */
 	const char *const *columns;
-	/* What each column is in a CREATE TABLE: "uuid PRIMARY KEY". */
+	/* Each says what its column is in a CREATE TABLE: "uuid PRIMARY KEY". */
 	const char *const *definitions;
 	size_t column_count; /* that it must have */
 	size_t all_count;    /* of `columns`: with those that it may have */
@@ -56,7 +56,7 @@ struct wp_requirements_table {
 
 #define WP_WANTED_MAX 1024
 
-/* All that one stream is to bring. */
+/* This is all that one stream is to bring. */
 struct wp_requirements {
 	const struct wp_requirements_table *tables;
 	size_t count; /* at most WP_WANTED_MAX; 0: logical messages only */

@@ -40,10 +40,10 @@ enum wp_provider {
 	WP_PROVIDER_COUNT
 };
 
-/* How a setting is changed there. Templates for wp_sql_add(). */
+/* Says how a setting is changed there, in templates for wp_sql_add(). */
 struct wp_provider_facts {
 	const char *name;
-	/* %s the setting, %s its value. Each is one comment or command. */
+	/* The first %s is the setting, the second its value. Each is one comment or command. */
 	const char *setting;
 	const char *restart; /* follows `setting` where only a restart applies it; "": it is done */
 	bool plain_units; /* values there are numbers in the setting's base unit: 61440, not 60GB */
@@ -55,12 +55,12 @@ struct wp_provider_facts {
 /* The signs that wp_provider_find() reads, with blanks between: one SQL expression. */
 extern const char wp_provider_signs_sql[];
 
-/* `host` of the connection and `signs` of the server may be NULL. What the server says counts. */
+/* `host` of the connection and `signs` of the server may be NULL. What the server says counts more. */
 enum wp_provider wp_provider_find(const char *host, const char *signs);
-/* Of WP_PROVIDER_NONE: ALTER SYSTEM. */
+/* WP_PROVIDER_NONE has ALTER SYSTEM. */
 const struct wp_provider_facts *wp_provider_facts(enum wp_provider provider);
 
-/* What libpq connects to. Each may be NULL. */
+/* libpq connects to this; each may be NULL. */
 struct wp_provider_address {
 	const char *host;
 	const char *port;
@@ -68,13 +68,13 @@ struct wp_provider_address {
 };
 
 /*
- * A host name, or a port of it, that belongs to a connection pooler, which does not pass
- * replication: with the cure in `cure`.
+ * Does the host name, or a port of it, belong to a connection pooler, which does not pass replication? The
+ * cure is then in `cure`.
  */
 bool wp_provider_is_pooler(const struct wp_provider_address *address, char *cure, size_t size);
 /*
- * The cure where nobody answers, for a host name of which it is known why; NULL: it is not. The
- * first of host[:port][,...] counts.
+ * Returns the cure where nobody answers, for a host name of which it is known why; else NULL. The first of
+ * host[:port][,...] counts.
  */
 const char *wp_provider_unreachable(const char *hosts);
 

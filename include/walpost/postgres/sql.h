@@ -20,9 +20,9 @@ struct wp_sql {
 };
 
 /*
- * Before a question, in the same text: what holds a lock on a table may hold it up, and the server
- * gives up (57014) before we do, for a session that waits for a lock does not notice that nobody
- * listens any more, and would be left behind there.
+ * Stands before a question, in the same text: what holds a lock on a table may hold it up, and the server
+ * gives up (57014) before we do, for a session that waits for a lock does not notice that nobody listens any
+ * more, and would be left behind there.
  */
 extern const char wp_sql_impatiently[];
 
@@ -33,8 +33,8 @@ void wp_sql_init(struct wp_sql *sql, PGconn *pg, struct wp_buffer *into);
  * `const char *`. %% is a percent sign.
  */
 void wp_sql_add(struct wp_sql *sql, const char *template, ...);
-/* NUL-terminates the buffer (the NUL is counted). WP_CONFIG with the error: a name that is not valid in the
- * client's encoding. WP_FULL, WP_NOMEM. */
+/* NUL-terminates the buffer (the NUL is counted). Returns WP_CONFIG with the error when a name is not
+ * valid in the client's encoding; WP_FULL, WP_NOMEM. */
 enum wp_rc wp_sql_end(struct wp_sql *sql, struct wp_error *error) WP_MUST_CHECK;
 
 #endif
