@@ -6,17 +6,17 @@
 #include "preflight_judge.h"
 
 /*
- * What the stream does not tell of the columns that we need and of types (wal/column_facts).
- * `down` goes from each domain of the database through those it is made of. Types of our columns
- * come first, then the newest, so that what finds no room is what matters least. An oid is not
- * used again before all four billion were.
+ * This asks what the stream does not tell of the columns that we need and of types
+ * (wal/column_facts). `down` goes from each domain of the database through those it is made of.
+ * Types of our columns come first, then the newest, so that what finds no room is what matters
+ * least. An oid is not used again before all four billion were.
  */
 #define TEXT_OF(number_) #number_
 #define NUMBER(number_) TEXT_OF(number_)
 
 static const char columns_sql[] =
 	"),\n"
-	/* Of a pattern the newest tables: what holds of all of them is taken for all. */
+	/* A pattern gives its newest tables: what holds of all of them is taken for all. */
 	"there AS (\n"
 	"  SELECT w.at, w.columns, c.oid FROM tables t JOIN wanted w ON w.at = t.at\n"
 	"  JOIN pg_catalog.pg_namespace n ON n.nspname = t.schema\n"
@@ -81,7 +81,7 @@ static const char columns_sql[] =
 				   "FROM types y JOIN pg_catalog.pg_type t ON t.oid = y.base\n"
 				   "ORDER BY at, flag DESC, oid DESC";
 
-/* Of a row about a column, or about a type, which has no table. */
+/* The columns of a row, which is about a column, or about a type, which has no table. */
 enum column_column {
 	COLUMN_TABLE,
 	COLUMN_NAME,
@@ -178,7 +178,7 @@ enum wp_transfer wp_columns_read(const PGresult *result, enum wp_binary binary,
 	}
 	/* A column of which nothing is known cannot be relied on. */
 	all_in_binary &= columns > 0 && ret->count == columns;
-	/* Rows of tables that are not there yet, or were otherwise, come as they come. */
+	/* Rows of tables that are not there yet, or were otherwise, are taken as they come. */
 	bool in_binary = binary == WP_BINARY_ON || (binary == WP_BINARY_AUTO && all_in_binary);
 	return in_binary ? WP_TRANSFER_BINARY : WP_TRANSFER_TEXT;
 }

@@ -1,12 +1,13 @@
+/* Describes a table as the server's Relation and Type messages would, from its catalog. */
 #include "walpost/postgres_preflight/columns.h"
 
 #include <stdlib.h>
 
 #include "preflight_judge.h"
 
-/* A domain is told as the type under it, by the server too (logicalrep_write_typ). */
+/* A domain is described as the type under it, as the server does (logicalrep_write_typ). */
 static const char sql_text[] =
-	/* Of a pattern, the table that stands for all. */
+	/* A pattern has one table, which stands for all. */
 	"wanted AS (SELECT at, schema, name FROM tables WHERE name <> ''),\n"
 	"columns AS (SELECT w.at, w.schema, w.name, a.attnum, a.attname, a.atttypid, a.atttypmod,\n"
 	"    c.relreplident = 'f' AS is_key\n"
@@ -37,7 +38,7 @@ enum described_column {
 	D_TABLE_NAME,
 };
 
-/* Of types with a lower oid the server says nothing: they are the same everywhere. */
+/* The server says nothing of types with a lower oid: they are the same everywhere. */
 enum { FIRST_TOLD_OID = 10000 };
 
 void wp_described_sql(struct wp_sql *sql, const struct wp_requirements *wanted)
@@ -75,7 +76,8 @@ static struct wp_column column_of(const PGresult *result, int row)
 	};
 }
 
-/* Its columns, and the row of the last; WP_FULL: more than a table can have. */
+/* Collects its columns, and returns the row of the last; WP_FULL when there are more than a
+ * table can have. */
 static enum wp_rc collect(const PGresult *result, size_t table, struct wp_relations *into,
 			  struct wp_column columns[WP_COLUMNS_MAX], size_t *ret_count, int *ret_row)
 {

@@ -1,3 +1,4 @@
+/* Which bugs of PostgreSQL a minor release still has, and which one cures them all. */
 #include "preflight_judge.h"
 
 #include <stdio.h>
@@ -6,9 +7,10 @@
 enum { MAJOR_FIRST = 14, MAJORS = 5 };
 
 /*
- * By the release notes, up to those of 15.20 (2026-11-12), 17.12 (2026-11-12) and 18.6 (2026-08-13). Minors of
- * 16 are those of the same day where 15 and 17 have the same fix; of 14 only those that could be read. What
- * concerns subscribers, streamed or prepared transactions only is left out: walpost has none.
+ * The facts are from the release notes, up to those of 15.20 (2026-11-12), 17.12 (2026-11-12) and
+ * 18.6 (2026-08-13). Minors of 16 are those of the same day where 15 and 17 have the same fix; of
+ * 14 only those that could be read. What concerns subscribers, streamed or prepared transactions
+ * only is left out: walpost has none.
  */
 static const struct {
 	const char *what;

@@ -2,11 +2,12 @@
 #include "walpost/postgres_preflight/partitions.h"
 
 /*
- * By plain SQL over pg_inherits: pg_partition_tree() would lock every partition, and wait for who
- * has one locked; and a plain statement sees exactly the snapshot that it tells. One that is being
- * detached is still in the tree, for its rows in the log may be older. With an outbox below
- * another one a partition is of the nearer; one that has its own name goes before a pattern.
- * Only partitions are below a partitioned table, and only children by inheritance below a plain one.
+ * This is plain SQL over pg_inherits: pg_partition_tree() would lock every partition, and wait for
+ * who has one locked; and a plain statement sees exactly the snapshot that it tells. A partition
+ * that is being detached is still in the tree, for its rows in the log may be older. With an outbox
+ * below another one a partition is of the nearer; one that has its own name goes before a pattern.
+ * Only partitions are below a partitioned table, and only children by inheritance below a plain
+ * one.
  */
 static const char partitions_sql[] =
 	"roots AS (\n"
@@ -34,11 +35,12 @@ static const char partitions_sql[] =
 	"  pg_catalog.pg_current_snapshot(), ";
 
 /*
- * Who attaches a partition, or makes one, locks the table above it until the end, and that one is
- * in the tree as of this snapshot unless it was made by the same transaction. Locks are read before
- * it is asked whether the transaction runs still: one that ends gives them up one after the other.
- * Of 32 bits; none is older than xmin. A lock on a plain outbox says nothing: an application may lock it
- * around its inserts, and a commit that waits for us would then wait for ever.
+ * Whoever attaches a partition, or makes one, locks the table above it until the end of the
+ * transaction, and that partition is in the tree as of this snapshot unless it was made by the same
+ * transaction. Locks are read before it is asked whether the transaction still runs: one that ends
+ * gives them up one after the other. The xids have 32 bits; none is older than xmin. A lock on a
+ * plain outbox says nothing: an application may lock it around its inserts, and a commit that waits
+ * for us would then wait for ever.
  */
 static const char harmless_sql[] =
 	"coalesce((SELECT pg_catalog.string_agg(h.xid::text, ',') FROM (\n"

@@ -72,7 +72,7 @@ static void judge_encoding(struct judge *j)
 		FOUND_OK(j, "encoding", "%s", encoding);
 }
 
-/* One more is needed unless we have ours already. */
+/* One more is needed, unless we have ours already. */
 static void judge_room(struct judge *j, const char *setting, long used, long max, bool have_ours)
 {
 	if (have_ours || used < max) {
@@ -97,7 +97,7 @@ static void cure_by_other_slot(struct judge *j)
 	wp_sql_add(&j->cure, "-- then set postgres.slot = %s", other);
 }
 
-/* False: it cannot be ours, or not any more, and that has been said. */
+/* Returns false when the slot cannot be ours, or not any more, and that has been said. */
 static bool judge_slot_kind(struct judge *j)
 {
 	const char *slot = j->options->slot;
@@ -131,7 +131,7 @@ static bool judge_slot_kind(struct judge *j)
 	return false;
 }
 
-/* Why the server has given the slot up; NULL: it has not. */
+/* Says why the server has given the slot up; NULL when it has not. */
 static const char *invalidation(const struct judge *j)
 {
 	if (!answer_null(j, A_SLOT_INVALIDATION))
@@ -177,7 +177,8 @@ static void judge_slot(struct judge *j)
 {
 	j->room = WP_ROOM_SLOT;
 	if (answer_null(j, A_SLOT_TYPE)) {
-		/* No SQL: pasted, it would make a slot behind events that nobody has read. */
+		/* The cure has no SQL: pasted, it would make a slot behind events that nobody
+		 * has read. */
 		wp_sql_add(&j->cure, "-- if a relay has used it: walpost backfill --missing\n"
 				     "-- for a first start: walpost init");
 		FOUND_LOST(j, "slot", WP_SLOT_MISSING, j->options->slot);
@@ -188,8 +189,8 @@ static void judge_slot(struct judge *j)
 	judge_slot_state(j);
 }
 
-/* The name a walsender of ours has: conninfo's word counts for sure, else the one of
- * this connection, or the one that we take by default. */
+/* A walsender of ours has the name that conninfo gives it for sure, else the one of this
+ * connection, or the one that we take by default. */
 static bool is_counted(const struct judge *j, char *name, size_t size)
 {
 	const char *setting = answer_text(j, A_SYNC_NAMES);
@@ -250,7 +251,8 @@ static void judge_synchronous(struct judge *j)
 	}
 }
 
-/* Where it is said counts: what ALTER SYSTEM says gives way to what a role or a database has. */
+/* The cure is for the place where the value is set: what ALTER SYSTEM says gives way to what a
+ * role or a database has. */
 static void cure_sender_timeout(struct judge *j)
 {
 	const char *source = answer_text(j, A_SENDER_TIMEOUT_SOURCE);
@@ -367,7 +369,7 @@ static void judge_reissue(struct judge *j)
 	}
 }
 
-/* What a session of ours may not do, though ALTER ROLE ... SET role gives one that may. */
+/* Says what a session of ours may not do, though ALTER ROLE ... SET role gives one that may. */
 static void judge_rights(struct judge *j)
 {
 	const char *role = answer_text(j, A_ROLE);
@@ -376,7 +378,7 @@ static void judge_rights(struct judge *j)
 	if (!*lacks)
 		return;
 	wp_sql_add(&j->cure, "%s", answer_text(j, A_ROLE_GRANTS));
-	/* Of the others it is seen by who uses them: a relay goes on without. */
+	/* What else is lacking is seen by those who use it: a relay goes on without. */
 	bool is_needed = strstr(lacks, "checkpoint") != NULL;
 	wp_judge_found(j, is_needed ? WP_FINDING_FAIL : WP_FINDING_WARN, WP_REACT_STOP_CONFIG,
 		       "rights",
@@ -453,13 +455,6 @@ static void read_keeping(const struct judge *j, struct wp_slot_state *ret)
 			ret->server_lsn > restart ? (int64_t)(ret->server_lsn - restart) : 0;
 }
 
-static bool is_our_answer(const PGresult *answer, const struct wp_requirements *wanted)
-{
-	size_t rows = wanted->count > 0 ? wanted->count : 1;
-	return PQresultStatus(answer) == PGRES_TUPLES_OK && (size_t)PQntuples(answer) == rows &&
-	       PQnfields(answer) == A_COUNT + 1;
-}
-
 static enum wp_rc quote_table(struct judge *j, struct wp_error *error)
 {
 	if (j->table->is_pattern) {
@@ -476,7 +471,7 @@ static enum wp_rc quote_table(struct judge *j, struct wp_error *error)
 	return rc;
 }
 
-/* Whatever it held: the findings, which are many, are written as they come. */
+/* Resets the result, whatever it held; the findings, which are many, are written as they come. */
 static void begin(struct judge *j)
 {
 	struct wp_preflight *p = j->ret;
@@ -493,7 +488,8 @@ static void begin(struct judge *j)
 	p->slot_state = (struct wp_slot_state){ .answers = 0 };
 }
 
-/* Of one table of many: it may be about to be made, or be wrong by itself, and must not stop the others. */
+/* Such a finding is about one table of many, which may be about to be made, or be wrong by
+ * itself, and must not stop the others. */
 static bool is_of_one_table(const struct wp_finding *f)
 {
 	static const char *const names[] = { "table",
@@ -540,7 +536,7 @@ static enum wp_rc judge_each(struct judge *j, void (*judge_one)(struct judge *j)
 	return rc;
 }
 
-/* In the order in which cures can be applied: a publication names tables. */
+/* The findings come in the order in which cures can be applied: a publication names tables. */
 static enum wp_rc judge_tables(struct judge *j, struct wp_error *error)
 {
 	j->room = WP_ROOM_OUTBOX;
@@ -556,7 +552,7 @@ static enum wp_rc judge_tables(struct judge *j, struct wp_error *error)
 	return judge_each(j, wp_judge_published_table, error);
 }
 
-/* Findings that mean: what the application writes now does not come to us. */
+/* These findings mean that what the application writes now does not come to us. */
 static bool loses_events(const struct wp_finding *f)
 {
 	static const char *const names[] = {
@@ -586,7 +582,9 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 			      const struct wp_requirements *wanted, struct wp_preflight *ret,
 			      struct wp_error *error)
 {
-	if (!is_our_answer(answer, wanted))
+	size_t rows = wanted->count > 0 ? wanted->count : 1;
+	if (PQresultStatus(answer) != PGRES_TUPLES_OK || (size_t)PQntuples(answer) != rows ||
+	    PQnfields(answer) != A_COUNT + 1)
 		return wp_error_set(error, WP_PROTO,
 				    "unexpected form of the server's answer to the checks");
 	struct judge j = {

@@ -12,7 +12,7 @@
 #include "walpost/postgres_preflight/slot.h"
 #include "walpost/postgres_preflight/slot_checkpoint.h"
 
-/* Of those that each table must have; one lookup for each. */
+/* Does one of those that each table must have lack a column? One lookup is made for each. */
 #define LACKS_A_COLUMN                                                                 \
 	"EXISTS (SELECT FROM unnest(asked.columns) w (name) WHERE NOT EXISTS "         \
 	"(SELECT FROM pg_attribute a WHERE a.attrelid = f.oid AND a.attname = w.name " \

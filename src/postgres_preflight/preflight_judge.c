@@ -14,7 +14,7 @@ void wp_judge_end(struct judge *j)
 	wp_buffer_release(&j->cure_text);
 }
 
-/* The statements collected in j->cure, and an empty collection for the next. */
+/* Takes the statements collected in j->cure, and begins an empty collection for the next. */
 static void take_cure(struct judge *j, struct wp_finding *f)
 {
 	struct wp_error error;

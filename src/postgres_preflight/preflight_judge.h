@@ -1,6 +1,6 @@
 /*
- * What the parts of the preflight's judgement share. Statements added to `cure`
- * belong to the finding that is written next.
+ * The parts of the preflight's judgement share this. Statements added to `cure` belong to the finding that is
+ * written next.
  */
 #ifndef WALPOST_POSTGRES_PREFLIGHT_PREFLIGHT_JUDGE_H
 #define WALPOST_POSTGRES_PREFLIGHT_PREFLIGHT_JUDGE_H
@@ -56,11 +56,11 @@ static inline long answer_number(const struct judge *j, int column)
 	return strtol(answer_text(j, column), NULL, 10);
 }
 
-/* A finding; on failure `reaction` is what it calls for. */
+/* Writes a finding; on failure `reaction` is what it calls for. */
 void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reaction reaction,
 		    const char *name, const char *format, ...) WP_PRINTF(5, 6);
 
-/* The short forms: (judge, name, format, ...). WRONG: exit code 2; LOST: 3; LATER: it may pass. */
+/* These are the short forms, (judge, name, format, ...). WRONG means exit code 2, LOST 3; LATER may pass by itself. */
 #define FOUND_OK(j_, ...) wp_judge_found((j_), WP_FINDING_OK, WP_REACT_NONE, __VA_ARGS__)
 #define FOUND_WARN(j_, ...) wp_judge_found((j_), WP_FINDING_WARN, WP_REACT_NONE, __VA_ARGS__)
 #define FOUND_WRONG(j_, ...) \
@@ -68,20 +68,21 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 #define FOUND_LOST(j_, ...) wp_judge_found((j_), WP_FINDING_FAIL, WP_REACT_STOP_HUMAN, __VA_ARGS__)
 #define FOUND_LATER(j_, ...) wp_judge_found((j_), WP_FINDING_FAIL, WP_REACT_RECONNECT, __VA_ARGS__)
 
-/* Room for a cure and its NUL. */
+/* A cure and its NUL have so much room. */
 #define CURE_SIZE sizeof(((struct wp_finding *)0)->cure)
 
-/* Stands before the statements for a single thing of these. */
+/* This stands before the statements for a single thing of these. */
 #define WP_INIT_MAKES_IT "-- create it with walpost init, or by hand:\n"
 /* Cures a slot that cannot be used any more; see walpost/wal/slot_cure.h. */
 #define WP_SLOT_REPLACED "-- walpost backfill --missing --force\n"
 
-/* The judgement of `answer`, with an empty collection of statements; released by wp_judge_end(). */
+/* Begins the judgement of `answer`, with an empty collection of statements; wp_judge_end() releases it. */
 void wp_judge_begin(struct judge *j);
 void wp_judge_end(struct judge *j);
 /*
- * "given (...), ... fitting (at, oid, relkind, nspname, relname), tables (at, schema, name, is_pattern) AS (...),":
- * all that are wanted, where a pattern's newest table stands for it; and all tables that fit each pattern.
+ * Writes "given (...), ... fitting (at, oid, relkind, nspname, relname), tables (at, schema, name,
+ * is_pattern) AS (...),": all that are wanted, where a pattern's newest table stands for it; and all tables
+ * that fit each pattern.
  */
 void wp_preflight_add_tables(struct wp_sql *sql, const struct wp_requirements *wanted);
 
@@ -96,7 +97,7 @@ void wp_judge_role(struct judge *j);
 enum wp_apply { WP_APPLY_RELOAD, WP_APPLY_RESTART };
 void wp_judge_cure_setting(struct judge *j, const char *name, const char *value, const char *plain,
 			   enum wp_apply apply);
-/* Of a setting that is a list of names: `list` is as SQL has it. */
+/* The same for a setting that is a list of names: `list` is as SQL has it. */
 void wp_judge_cure_list(struct judge *j, const char *name, const char *list);
 
 /* preflight_outbox.c */
@@ -108,14 +109,14 @@ void wp_judge_published_table(struct judge *j);
  * Which bugs that a relay can run into does a minor release of the server still have, and
  * which minor has none of them any more?
  */
-/* What they do, one sentence after the other with "; " between, and the minor that cures all. */
+/* `text` says what they do, one sentence after the other with "; " between, and names the minor that cures all. */
 struct wp_minor_bugs {
 	char text[800];
 	size_t count;
 	int cured; /* 0: there is none to cure */
 };
 
-/* Of a major that is not known: none. */
+/* A major that is not known has none. */
 struct wp_minor_bugs wp_minor_bugs(int major, int minor);
 
 /*
@@ -127,8 +128,8 @@ struct wp_minor_bugs wp_minor_bugs(int major, int minor);
 /* Would a walsender of this application name be counted? Case does not matter; * counts all. */
 bool wp_standby_names_count(const char *setting, const char *application);
 /*
- * The setting without that name, NUL-terminated. A * becomes `others` (a list of
- * names, may be ""). The number asked for is lowered to the names that are left.
+ * Writes the setting without that name, NUL-terminated. A * becomes `others` (a list of names, may be "").
+ * The number asked for is lowered to the names that are left.
  */
 enum wp_rc wp_standby_names_without(const char *setting, const char *application,
 				    const char *others, struct wp_buffer *into) WP_MUST_CHECK;

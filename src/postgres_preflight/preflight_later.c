@@ -9,6 +9,8 @@
 #include "walpost/wal/slot_cure.h"
 
 /*
+ * These subqueries stand before the SELECT of the one row:
+ *
  *   slot     ours, as JSON: what a version lacks is a missing key
  *   plugins  those that the server lets us decode with, since the minors of August 2026
  *   since    for how long the server has counted its WAL
@@ -90,7 +92,7 @@ static void judge_plugins(struct judge *j)
 		    answer_text(j, D_PLUGINS));
 }
 
-/* By logical message any role that may log in could send events, past all rights of tables. */
+/* With logical messages any role that may log in could send events, past all rights of tables. */
 static void judge_emit(struct judge *j)
 {
 	if (!j->wanted->messages || answer_null(j, D_EMIT_REVOKE))
@@ -103,7 +105,7 @@ static void judge_emit(struct judge *j)
 		   answer_text(j, D_DATABASE));
 }
 
-/* Whose bytes are in the log as they are (outbox/message.h). */
+/* The bytes of a message are in the log as they are (outbox/message.h). */
 static void judge_message_encoding(struct judge *j)
 {
 	const char *encoding = answer_text(j, D_ENCODING), *old = answer_text(j, D_EMIT_OLD);
@@ -136,18 +138,13 @@ static void judge_message_encoding(struct judge *j)
 
 /* -- entry ----------------------------------------------------------------------- */
 
-static bool is_our_answer(const PGresult *answer)
-{
-	return PQresultStatus(answer) == PGRES_TUPLES_OK && PQntuples(answer) == 1 &&
-	       PQnfields(answer) == D_COUNT;
-}
-
 enum wp_rc wp_preflight_later_judge(PGconn *pg, const PGresult *answer,
 				    const struct wp_postgres_options *options,
 				    const struct wp_requirements *wanted, struct wp_preflight *ret,
 				    enum wp_publication_age *ret_age, struct wp_error *error)
 {
-	if (!is_our_answer(answer))
+	if (PQresultStatus(answer) != PGRES_TUPLES_OK || PQntuples(answer) != 1 ||
+	    PQnfields(answer) != D_COUNT)
 		return wp_error_set(
 			error, WP_PROTO,
 			"unexpected form of the server's answer to the extended checks");

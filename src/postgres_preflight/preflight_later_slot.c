@@ -1,4 +1,5 @@
-/* What will hurt later of the slot: what keeps WAL, what loses it, what a failover does. */
+/* Finds what will hurt later about the slot: what keeps WAL, what loses it, what a failover
+ * does. */
 #include <limits.h>
 #include <stdio.h>
 
@@ -41,7 +42,8 @@ static struct text span_text(long seconds)
 
 /* -- how much WAL may be kept ------------------------------------------------------ */
 
-/* Bytes a second; 0: none, or counted for too short a time to be told, as after initdb or a reset. */
+/* The rate is in bytes a second; 0 when there are none, or they were counted for too short a
+ * time to be told, as after initdb or a reset. */
 static long wal_rate(const struct judge *j)
 {
 	return answer_number(j, D_WAL_RATE_SINCE) >= RATE_KNOWN_S ? answer_number(j, D_WAL_RATE)
@@ -105,7 +107,7 @@ static void judge_retention(struct judge *j)
 /* -- what is kept now ---------------------------------------------------------------- */
 
 /*
- * Whoever holds restart_lsn back while the relay confirms. If it is gone, the server notes so
+ * Cures whoever holds restart_lsn back while the relay confirms. If it is gone, the server notes so
  * with its next checkpoint.
  */
 static void cure_old_transaction(struct judge *j)
@@ -216,7 +218,7 @@ static void cure_failover(struct judge *j)
 		   j->options->slot);
 }
 
-/* What calls for the flag; NULL: nothing that is seen here. */
+/* Says what calls for the flag; NULL when nothing that is seen here does. */
 static const char *copying_is_wanted(const struct judge *j, const char **ret_which)
 {
 	*ret_which = "";
@@ -246,7 +248,7 @@ static void judge_not_copied(struct judge *j)
 		   j->options->slot, reason, which);
 }
 
-/* What is to be done then stands in the README. */
+/* The README says what is to be done then. */
 static void judge_never_copied(struct judge *j)
 {
 	if (answer_null(j, D_STANDBYS_ACTIVE)) {

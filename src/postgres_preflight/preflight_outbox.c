@@ -1,3 +1,6 @@
+/*
+ * Judges the outbox tables, and what the publication has of them.
+ */
 #include "preflight_judge.h"
 
 #include "walpost/postgres_preflight/publication.h"
@@ -34,7 +37,7 @@ static void judge_kind(struct judge *j)
 				 : (*kind == 'm' ? "a materialized view" : "not a table"));
 }
 
-/* The definition without what only a new or empty table can have. */
+/* Adds the definition without what only a new or empty table can have. */
 static void add_column(struct judge *j, size_t index)
 {
 	const char *definition = j->table->definitions[index];
@@ -48,7 +51,7 @@ static void add_column(struct judge *j, size_t index)
 		   j->table->columns[index], type);
 }
 
-/* The newest has all columns, or its lack has been told. */
+/* The newest table has all columns, or its lack has been told. */
 static void judge_columns_of_others(struct judge *j)
 {
 	long count = answer_number(j, A_FITTING_LACKING);
@@ -87,7 +90,7 @@ static void judge_columns(struct judge *j)
 		j->quoted, answer_text(j, A_TABLE_MISSING), answer_text(j, A_TABLE_COLUMNS));
 }
 
-/* Whether values/binary can print their types. Rows of an older shape the relay judges as they come. */
+/* Can values/binary print their types? The relay judges rows of an older shape as they come. */
 static void judge_binary(struct judge *j)
 {
 	if (j->options->binary != WP_BINARY_ON || answer_null(j, A_TABLE_NOT_BINARY))
@@ -124,7 +127,7 @@ static void judge_storage(struct judge *j)
 	}
 }
 
-/* An empty one made beside it would get no event, and nobody would notice. */
+/* An empty table made beside it would get no event, and nobody would notice. */
 static void judge_case(struct judge *j)
 {
 	const char *other = answer_text(j, A_CASE_THERE);
@@ -137,7 +140,7 @@ static void judge_case(struct judge *j)
 		    j->quoted, answer_text(j, A_DATABASE), other);
 }
 
-/* True: the pattern has a table, and that stands for all. */
+/* Returns true when the pattern has a table, which then stands for all. */
 static bool judge_pattern(struct judge *j)
 {
 	long count = answer_number(j, A_TABLE_FITTING);
@@ -199,7 +202,7 @@ static void judge_missing_publication(struct judge *j)
 			   "-- if another publication is meant, set postgres.publication instead; "
 			   "existing ones: %C\n",
 			   answer_text(j, A_PUB_THERE));
-	/* It makes none for a slot that is older. */
+	/* walpost init makes none for a slot that is older. */
 	if (answer_null(j, A_SLOT_TYPE))
 		wp_sql_add(&j->cure, WP_INIT_MAKES_IT);
 	wp_publication_create_sql(&j->cure, publication, j->wanted);
@@ -230,7 +233,8 @@ static void judge_case_in_publication(struct judge *j, bool has_ours)
 			   publication, j->quoted, other);
 }
 
-/* PostgreSQL 19. SET ALL TABLES replaces the list: other exceptions must be listed again. */
+/* PostgreSQL 19 has this. SET ALL TABLES replaces the list: other exceptions must be listed
+ * again. */
 static void judge_excepted(struct judge *j)
 {
 	const char *publication = j->options->publication;
@@ -248,7 +252,7 @@ static void judge_membership(struct judge *j)
 {
 	const char *publication = j->options->publication;
 	long listed = answer_number(j, A_PUB_LISTED), leaves = answer_number(j, A_TABLE_LEAVES);
-	/* All tables but those that are not in the log, which judge_storage() tells. */
+	/* FOR ALL TABLES has all but those that are not in the log, which judge_storage() tells. */
 	bool all = answer_yes(j, A_PUB_ALL), named = all || answer_yes(j, A_PUB_NAMES_TABLE);
 	bool lacks = !all && (listed < leaves || (leaves == 0 && !named));
 	if (!answer_null(j, A_CASE_IN_PUB))
@@ -292,13 +296,13 @@ static void cure_leaves(struct judge *j, const char *then)
 			   *section ? "." : "", children);
 }
 
-/* Of a pattern the row tells one table, which may be another's than the child is of. */
+/* With a pattern the row tells one table, which may not be the one that the child is of. */
 static const char *parent_of(const struct judge *j)
 {
 	return j->table->is_pattern ? j->table->written : j->quoted;
 }
 
-/* Its next chunk would be as unknown. */
+/* The next chunk of a hypertable would be as unknown. */
 static void judge_hypertable(struct judge *j)
 {
 	wp_sql_add(&j->cure,
@@ -369,17 +373,13 @@ static void judge_children(struct judge *j)
 		judge_unconfigured_children(j);
 }
 
-static bool has_leaves(const struct judge *j)
-{
-	return j->table->leaves && strcmp(j->table->leaves, "[]") != 0;
-}
-
-/* Of a partition that is gone the catalog does not say that it was one: a pattern would take it for another's. */
+/* The catalog does not say of a partition that is gone that it was one: a pattern would take it
+ * for another's. */
 static void judge_partitions_by_name(struct judge *j)
 {
 	const char *publication = j->options->publication;
 	const char *uncovered = answer_text(j, A_LEAVES_UNCOVERED);
-	bool are_covered = has_leaves(j) && !*uncovered;
+	bool are_covered = j->table->leaves && strcmp(j->table->leaves, "[]") != 0 && !*uncovered;
 
 	wp_sql_add(&j->cure, "ALTER PUBLICATION %I SET (publish_via_partition_root = true);",
 		   publication);
@@ -565,7 +565,7 @@ static void judge_others(struct judge *j)
 		   answer_text(j, A_PUB_OTHER_NAMES), count > 5 ? ", ..." : "");
 }
 
-/* Partitions that are detached by now, outboxes of other relays. */
+/* These are partitions that are detached by now, or outboxes of other relays. */
 static void judge_lookalikes(struct judge *j)
 {
 	long count = answer_number(j, A_PUB_LOOKALIKES);
@@ -595,7 +595,7 @@ void wp_judge_publication(struct judge *j)
 	judge_lookalikes(j);
 }
 
-/* Of all tables of a pattern; and what of those to come? */
+/* Judges all tables of a pattern: are they published, and will those to come be? */
 static void judge_memberships(struct judge *j)
 {
 	long count = answer_number(j, A_TABLE_FITTING);

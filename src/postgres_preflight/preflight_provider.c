@@ -1,4 +1,4 @@
-/* What differs from provider to provider: how settings are changed and rights given. */
+/* Judges what differs from provider to provider: how settings are changed and rights given. */
 #include <stdio.h>
 
 #include "preflight_judge.h"
@@ -61,7 +61,7 @@ static void judge_pooler(struct judge *j)
 		   address.host, address.port, wp_provider_facts(j->ret->provider)->name);
 }
 
-/* What a provider does to a slot by its own rules. */
+/* Warns of what a provider does to a slot by its own rules. */
 static void judge_slots_there(struct judge *j)
 {
 	if (j->ret->provider != WP_PROVIDER_NEON)
@@ -88,7 +88,7 @@ void wp_judge_provider(struct judge *j)
 }
 
 /*
- * PostgreSQL 19: with wal_level = replica the first logical slot raises effective_wal_level to
+ * In PostgreSQL 19, with wal_level = replica, the first logical slot raises effective_wal_level to
  * logical, and the last one that is dropped lowers it again.
  */
 void wp_judge_wal_level(struct judge *j)

@@ -1,3 +1,4 @@
+/* Writes the question of the preflight, as one SQL text. */
 #include <stdio.h>
 
 #include "preflight_judge.h"
@@ -6,10 +7,10 @@
 #include "walpost/postgres/sql.h"
 
 /*
- * A row for each table that is wanted, all by one text for every version: what a version may lack is asked of the row as JSON,
- * where a missing column is a missing key. All expressions are to be read with
- * pg_catalog as the only schema in the search path. Each is written once, however many tables
- * there are: the text stays short, and is planned once.
+ * The SELECT gives a row for each table that is wanted, all by one text for every version: what a
+ * version may lack is asked of the row as JSON, where a missing column is a missing key. All
+ * expressions are to be read with pg_catalog as the only schema in the search path. Each is written
+ * once, however many tables there are: the text stays short, and is planned once.
  *
  *   tables  the outbox tables            columns  the columns that each needs
  *   fitting the tables that a pattern stands for, of each pattern
@@ -93,7 +94,7 @@ static const char with[] =
 	"  FROM pub JOIN pg_publication_tables t ON t.pubname = pub.pubname\n"
 	/* Rows of these are passed over: see outbox/outboxes.c. */
 	"    AND NOT (t.schemaname = 'walpost' AND t.tablename IN ('slot_checkpoint', 'skip'))\n"
-	/* By both parts of the index, also where thousands have the same name. */
+	/* The lookup uses both parts of the index, also where thousands have the same name. */
 	"  CROSS JOIN LATERAL (SELECT c.oid FROM pg_class c WHERE c.relname = t.tablename\n"
 	"    AND c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = "
 	"t.schemaname)\n"
@@ -104,7 +105,7 @@ static const char with[] =
 	"up AS (SELECT at, oid FROM tab\n"
 	"  UNION SELECT t.at, a.relid FROM tab t, pg_partition_ancestors(t.oid::regclass) a),\n"
 	"tree AS (SELECT t.at, p.relid AS oid FROM tab t, pg_partition_tree(t.oid::regclass) p),\n"
-	/* One of another session's temporary tables is in nobody's way: nobody else can read it. */
+	/* Another session's temporary table is in nobody's way: nobody else can read it. */
 	"child AS MATERIALIZED (WITH RECURSIVE down AS (\n"
 	"    SELECT t.at, t.oid, false AS inherits FROM tab t WHERE t.relkind = 'r'\n"
 	"    UNION SELECT f.at, f.oid, false FROM fitting f WHERE f.relkind = 'r'\n"
@@ -147,7 +148,7 @@ static const char with[] =
 	"      quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted,\n"
 	"      to_jsonb(r)->>'prattrs' IS NOT NULL OR to_jsonb(r)->>'prqual' IS NOT NULL\n"
 	"        AS is_limited,\n"
-	/* PostgreSQL 19: FOR ALL TABLES EXCEPT (TABLE ...). */
+	/* PostgreSQL 19 has FOR ALL TABLES EXCEPT (TABLE ...). */
 	"      coalesce((to_jsonb(r)->>'prexcept')::boolean, false) AS is_excepted\n"
 	"    FROM ours o JOIN pg_publication_rel r ON r.prrelid = o.oid\n"
 	"    JOIN pub ON pub.oid = r.prpubid JOIN pg_class c ON c.oid = o.oid\n"
@@ -213,7 +214,8 @@ static const char with[] =
  */
 static const char tables_sql[] =
 	"),\n"
-	/* Each by itself: the planner, who takes few to fit, would look into each schema for each name. */
+	/* Each part is asked by itself: the planner, who takes few to fit, would look into each
+	 * schema for each name. */
 	"spaces AS MATERIALIZED (SELECT g.at, n.oid, n.nspname FROM given g\n"
 	"  JOIN pg_catalog.pg_namespace n ON n.nspname LIKE g.schema\n"
 	"    AND n.nspname NOT IN ('walpost', 'information_schema') AND n.nspname !~ '^pg_'\n"
@@ -223,7 +225,8 @@ static const char tables_sql[] =
 	"  JOIN pg_catalog.pg_class c ON c.relname LIKE g.name\n"
 	"    AND c.relkind IN ('r', 'p') AND NOT c.relispartition\n"
 	"  WHERE g.is_pattern),\n"
-	/* One that has a section of its own is of that; of several patterns the first has it. */
+	/* A table that has a section of its own is of that; of several patterns the first has
+	 * it. */
 	"fitting AS (SELECT DISTINCT ON (c.oid) s.at, c.oid, c.relkind, s.nspname, c.relname\n"
 	"  FROM spaces s JOIN named c ON c.relnamespace = s.oid AND c.at = s.at\n"
 	"  WHERE NOT EXISTS (SELECT FROM given g WHERE NOT g.is_pattern\n"
@@ -301,7 +304,7 @@ static const char *list_text(const char *json)
 	return json == NULL ? "[]" : json;
 }
 
-/* Only where a pattern could take one for another's does it matter which tables are alike. */
+/* It matters which tables are alike only where a pattern could take one for another's. */
 static void add_patterns(struct wp_sql *sql, const struct wp_requirements *wanted)
 {
 	wp_sql_add(sql, "leaves AS (SELECT v.at, p.pair->>0 AS schema, p.pair->>1 AS name\n"

@@ -82,8 +82,8 @@ void wp_publication_create_sql(struct wp_sql *sql, const char *publication,
 
 /*
  * Generated columns are not in the log unless the publication has them, from PostgreSQL 18 on and
- * stored ones only: a publication without them would be found out by the first row. Of an earlier
- * publication, which others may read too, it is `check` that tells.
+ * stored ones only: a publication without them would be found out by the first row. That an earlier
+ * publication, which others may read too, lacks them, `check` tells.
  */
 void wp_publication_generated_sql(struct wp_sql *sql, const char *publication,
 				  const struct wp_requirements *wanted)
@@ -133,10 +133,10 @@ static bool field_is(const PGresult *notice, int code, const char *text)
 }
 
 /*
- * pgoutput.c, LoadPublications. The text may be translated, so it is told by its SQLSTATE, as
- * which the server also warns of a standby that synchronized_standby_slots names and that is
- * away (slot.c, StandbySlotsHaveCaughtup): then it waits, and leaves nothing out. Whatever
- * else should come as 55000 is taken for the worse.
+ * The warning is from pgoutput.c, LoadPublications. The text may be translated, so it is told by
+ * its SQLSTATE, as which the server also warns of a standby that synchronized_standby_slots names
+ * and that is away (slot.c, StandbySlotsHaveCaughtup): then it waits, and leaves nothing out.
+ * Whatever else should come as 55000 is taken for the worse.
  */
 bool wp_publication_was_skipped(const PGresult *notice)
 {

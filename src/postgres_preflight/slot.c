@@ -10,7 +10,7 @@ enum wp_slot_failover wp_slot_failover(int server_version)
 
 void wp_slot_create_sql(struct wp_sql *sql, const char *slot, enum wp_slot_failover failover)
 {
-	/* slot_name, plugin, temporary, twophase, failover */
+	/* The arguments are slot_name, plugin, temporary, twophase, failover. */
 	wp_sql_add(sql,
 		   "SELECT slot_name, lsn FROM pg_create_logical_replication_slot(%L, "
 		   "'pgoutput'%s);\n",

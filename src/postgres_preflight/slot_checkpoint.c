@@ -9,7 +9,7 @@
 #include "walpost/postgres_preflight/slot_checkpoint.h"
 #include "walpost/postgres/connection.h"
 
-/* What the SQL to read answers, in this order. */
+/* The SQL to read answers these, in this order. */
 enum column {
 	OWNER,
 	SYSTEM_ID,
@@ -129,7 +129,7 @@ static enum wp_rc read_row(const PGresult *answer, struct wp_source_facts *ret)
 	return WP_OK;
 }
 
-/* What there is without a row. */
+/* Sets what is known without a row. */
 static void forget_row(struct wp_source_facts *facts)
 {
 	facts->slot_checkpoint_owner[0] = facts->slot_checkpoint_confirmed_at[0] = '\0';
@@ -157,7 +157,8 @@ enum wp_rc wp_slot_checkpoint_read(const PGresult *answer, struct wp_source_fact
 				    "walpost.slot_checkpoint contains system_identifier \"%.40s\" "
 				    "and epoch \"%.40s\", which walpost did not write",
 				    PQgetvalue(answer, 0, SYSTEM_ID), PQgetvalue(answer, 0, EPOCH));
-	/* Not older than what the row says, which another relay may have written just now. */
+	/* The end of the log is not older than what the row says, which another relay may have
+	 * written just now. */
 	wp_lsn end = 0;
 	if (PQntuples(answer) == 1 && read_position(answer, LOG_END, &end) != WP_OK)
 		return wp_error_set(error, WP_PROTO,
@@ -206,7 +207,7 @@ static void put_trouble(PGconn *pg, const struct wp_slot_checkpoint_row *row,
 			ret[i] = '?';
 }
 
-/* Two values: what, and since when. */
+/* Adds two values: the trouble, and since when it lasts. */
 static void add_trouble(struct wp_sql *sql, const struct wp_slot_checkpoint_row *row,
 			const char *between)
 {
@@ -226,7 +227,8 @@ static bool is_sent(const struct wp_slot_checkpoint_row *row, const struct wp_re
 	       (!t->drops || (row->removes_dropped && t->is_timed));
 }
 
-/* For the trigger of sql/cleanup.sql, as an array of oids: of the publication, and behind it of these tables. */
+/* Tells the trigger of sql/cleanup.sql, as an array of oids, the publication, and behind it
+ * these tables. */
 static void add_sent(struct wp_sql *sql, const struct wp_slot_checkpoint_row *row)
 {
 	wp_sql_add(
@@ -271,7 +273,8 @@ static void add_insert(struct wp_sql *sql, const struct wp_slot_checkpoint_row *
 		   row->slot);
 }
 
-/* Who holds it and where it stood as that one took it, by itself and with the rest. */
+/* These set who holds the slot and where it stood as that one took it, by itself and with the
+ * rest. */
 #define SET_TAKEN                                                                   \
 	"taken_at_lsn = CASE w.owner WHEN excluded.owner THEN w.taken_at_lsn ELSE " \
 	"excluded.taken_at_lsn END,\n"                                              \

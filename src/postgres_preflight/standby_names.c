@@ -1,3 +1,4 @@
+/* Reads synchronous_standby_names, and writes it anew without one of its names. */
 #include "preflight_judge.h"
 
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static enum token next(struct reader *r)
 	return WORD;
 }
 
-/* Where the names begin: behind the first parenthesis, if there is one outside quotes. */
+/* The names begin behind the first parenthesis, if there is one outside quotes. */
 static const char *names_of(const char *setting)
 {
 	struct reader r = { .at = setting };
@@ -99,7 +100,7 @@ static enum wp_rc append_names(struct wp_buffer *into, const char *list, const c
 	return rc;
 }
 
-/* "FIRST", "ANY" or nothing, and how many; 0 for a plain list. */
+/* Returns the word, "ANY" or "FIRST", and how many it asks for; 0 for a plain list. */
 static void method_of(const char *setting, const char **ret_word, unsigned long *ret_wanted)
 {
 	struct reader r = { .at = setting };

@@ -33,7 +33,7 @@ struct wp_stream_facts {
 	struct wp_stream_facts_answer answer;
 };
 
-/* What SLOT_SQL answers, in this order. */
+/* slot_sql answers these, in this order. */
 enum slot_column {
 	SLOT_CONFIRMED,
 	SLOT_HOLDER_PID,
@@ -89,7 +89,7 @@ static void fail(struct wp_stream_facts *f, enum wp_reaction reaction, const cha
 	finish(f, &failure);
 }
 
-/* Broken answers and lost connections alike: the next try may fare better. */
+/* Broken answers and lost connections are alike: the next try may fare better. */
 static void fail_again(struct wp_stream_facts *f, const struct wp_error *error)
 {
 	fail(f, WP_REACT_RECONNECT, error->text);
@@ -103,22 +103,16 @@ static enum wp_rc send(struct wp_stream_facts *f, PGconn *to, const char *text, 
 	return wp_query_new(f->loop, to, text, done, f, &f->query, error);
 }
 
-static void ask(struct wp_stream_facts *f, const char *sql, wp_query_done done)
-{
-	struct wp_error error;
-	if (send(f, f->pg, sql, done, &error) != WP_OK)
-		fail_again(f, &error);
-}
-
 static void ask_written(struct wp_stream_facts *f, enum wp_rc rc, const struct wp_error *error,
 			wp_query_done done)
 {
-	if (rc == WP_OK)
-		ask(f, (const char *)f->sql.data, done);
-	else
+	struct wp_error not_sent;
+	if (rc != WP_OK)
 		fail(f,
 		     rc == WP_CONFIG || rc == WP_FULL ? WP_REACT_STOP_CONFIG : WP_REACT_RECONNECT,
 		     error->text);
+	else if (send(f, f->pg, (const char *)f->sql.data, done, &not_sent) != WP_OK)
+		fail_again(f, &not_sent);
 }
 
 static const char *value(const PGresult *answer, int column)
@@ -147,7 +141,7 @@ static void on_partitions(void *arg, const PGresult *result,
 		finish(f, failure);
 }
 
-/* All else is known. */
+/* Partitions are asked for last, when all else is known. */
 static void ask_partitions(struct wp_stream_facts *f)
 {
 	struct wp_sql sql;
@@ -332,7 +326,8 @@ static void fail_preflight(struct wp_stream_facts *f, const struct wp_finding *f
 
 static void ask_preflight(struct wp_stream_facts *f);
 
-/* A question sees two moments of the catalog when it is changed meanwhile: only twice is believed. */
+/* A question sees two moments of the catalog when it is changed meanwhile: a failure is believed
+ * only twice. */
 static void on_finding(struct wp_stream_facts *f, const struct wp_finding *finding,
 		       const struct wp_preflight *p)
 {
@@ -344,7 +339,8 @@ static void on_finding(struct wp_stream_facts *f, const struct wp_finding *findi
 	ask_preflight(f);
 }
 
-/* It asks no more than catalogs, but the server locks the outbox and its partitions for that. */
+/* The preflight asks no more than catalogs, but the server locks the outbox and its partitions
+ * for that. */
 static void fail_preflight_question(struct wp_stream_facts *f,
 				    const struct wp_source_failure *failure)
 {
@@ -422,7 +418,7 @@ static void on_history(void *arg, const PGresult *result, const struct wp_source
 		return;
 	}
 	if (failure) {
-		/* Its file is gone: positions of a re-run across that promotion change. */
+		/* The history file is gone: positions of a re-run across that promotion change. */
 		wp_log(WP_LOG_WARN, "timeline_history_missing",
 		       WP_TEXT("reason", failure->error.text));
 		rc = read_timelines(f, (struct wp_span){ 0 }, &error);
@@ -463,7 +459,7 @@ static void on_system(void *arg, const PGresult *result, const struct wp_source_
 		finish(f, failure);
 		return;
 	}
-	/* systemid, timeline, xlogpos, dbname */
+	/* The columns are systemid, timeline, xlogpos, dbname. */
 	if (PQntuples(result) != 1 || PQnfields(result) < 4 ||
 	    read_lsn(value(result, 2), &facts->server_lsn) != WP_OK) {
 		fail(f, WP_REACT_RECONNECT, "unexpected result of IDENTIFY_SYSTEM");

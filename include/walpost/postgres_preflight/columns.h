@@ -1,6 +1,6 @@
 /*
- * What the catalog tells of the columns that the outboxes need (wal/column_facts), and so
- * how rows are asked for: one SELECT and its answer.
+ * Asks what the catalog tells of the columns that the outboxes need (wal/column_facts), and so how rows are
+ * asked for: one SELECT and its answer.
  *
  * Owns: nothing. Borrows: its arguments.
  */
@@ -14,22 +14,22 @@
 #include "walpost/wal/column_facts.h"
 #include "walpost/wal/relations.h"
 
-/* For one table at least. */
+/* Asks about one table at least. */
 void wp_columns_sql(struct wp_sql *sql, const struct wp_requirements *wanted);
-/* `result` NULL: there is no table to ask about. */
+/* `result` is NULL when there is no table to ask about. */
 enum wp_transfer wp_columns_read(const PGresult *result, enum wp_binary binary,
 				 struct wp_column_facts *ret);
 
 /*
- * The Relation message, and the Type messages before it, that the server would send of a table
- * as its catalog has it now: so that what judges the stream can judge a table of which nothing
- * was streamed yet. One SELECT and its answer.
+ * Gives the Relation message, and the Type messages before it, that the server would send of a table as its
+ * catalog has it now: so that what judges the stream can judge a table of which nothing was streamed yet. One
+ * SELECT and its answer.
  */
-/* A row for each column of each table; for one table at least. */
+/* The SELECT gives a row for each column of each table; it asks about one table at least. */
 void wp_described_sql(struct wp_sql *sql, const struct wp_requirements *wanted);
 /*
- * Hands the messages about the wanted table of that index over; of a pattern, about its newest. `ret`
- * NULL: there is no such table. WP_FULL, WP_NOMEM of the relations.
+ * Hands over the messages about the wanted table of that index, or about the newest of a pattern. `ret` is
+ * NULL when there is no such table. Returns WP_FULL and WP_NOMEM of the relations.
  */
 enum wp_rc wp_described_put(const PGresult *result, size_t table, struct wp_relations *into,
 			    struct wp_relation **ret) WP_MUST_CHECK;

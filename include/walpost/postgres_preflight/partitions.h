@@ -14,12 +14,12 @@
 #include "walpost/postgres/sql.h"
 #include "walpost/wal/partitions.h"
 
-/* SYNCHRONOUS: commits may wait for who asks (postgres.allow_synchronous). */
+/* With SYNCHRONOUS, commits may wait for who asks (postgres.allow_synchronous). */
 enum wp_partitions_for { WP_PARTITIONS_FOR_ANYBODY, WP_PARTITIONS_FOR_SYNCHRONOUS };
 
 void wp_partitions_sql(struct wp_sql *sql, const struct wp_requirements *wanted,
 		       enum wp_partitions_for whom);
-/* What `ret` held before is released. WP_PROTO, WP_FULL, WP_NOMEM with the error: it still holds that. */
+/* Releases what `ret` held before. With WP_PROTO, WP_FULL, WP_NOMEM and the error it still holds that. */
 enum wp_rc wp_partitions_answer(const PGresult *result, struct wp_partitions *ret,
 				struct wp_error *error) WP_MUST_CHECK;
 

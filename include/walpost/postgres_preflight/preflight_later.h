@@ -1,6 +1,6 @@
 /*
- * What `walpost check` asks of the server beyond what a stream needs to begin (preflight.h): what will hurt later. One
- * SELECT that asks, and a pure judgement of its answer, which adds to the preflight's findings.
+ * `walpost check` asks this of the server beyond what a stream needs to begin (preflight.h): what will hurt
+ * later. One SELECT asks, and a pure judgement of its answer adds to the preflight's findings.
  */
 #ifndef WALPOST_POSTGRES_PREFLIGHT_PREFLIGHT_LATER_H
 #define WALPOST_POSTGRES_PREFLIGHT_PREFLIGHT_LATER_H
@@ -17,11 +17,11 @@ enum wp_publication_age {
 	WP_PUBLICATION_YOUNGER, /* than some of it; it may or may not be decodable */
 };
 
-/* One SELECT giving one row. */
+/* Writes one SELECT that gives one row. */
 enum wp_rc wp_preflight_later_sql(PGconn *pg, const struct wp_postgres_options *options,
 				  const struct wp_requirements *wanted, struct wp_buffer *into,
 				  struct wp_error *error) WP_MUST_CHECK;
-/* `pg` for quoting in the cures. WP_PROTO: not the answer to that SQL. */
+/* `pg` is for quoting in the cures. Returns WP_PROTO when it is not the answer to that SQL. */
 enum wp_rc wp_preflight_later_judge(PGconn *pg, const PGresult *answer,
 				    const struct wp_postgres_options *options,
 				    const struct wp_requirements *wanted, struct wp_preflight *ret,
@@ -29,8 +29,8 @@ enum wp_rc wp_preflight_later_judge(PGconn *pg, const PGresult *answer,
 				    struct wp_error *error) WP_MUST_CHECK;
 
 /*
- * Of a younger publication: what came of decoding the first change that the slot holds. NULL
- * `trouble`: it can be decoded.
+ * Says of a younger publication what came of decoding the first change that the slot holds. With NULL for
+ * `trouble` it can be decoded.
  */
 void wp_preflight_later_decoded(PGconn *pg, const struct wp_postgres_options *options,
 				const char *trouble, struct wp_preflight *ret);

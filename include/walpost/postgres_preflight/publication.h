@@ -1,7 +1,7 @@
 /*
- * What walpost needs in the database, as SQL: the outbox table, the slot checkpoint table,
- * the publication. Used by `init` and by the cures of the preflight, so that both
- * make the same things. And what the server says when the publication came too late.
+ * Writes what walpost needs in the database as SQL: the outbox table, the slot checkpoint table, the
+ * publication. `init` and the cures of the preflight use it, so that both make the same things. It also knows
+ * what the server says when the publication came too late.
  */
 #ifndef WALPOST_POSTGRES_PREFLIGHT_PUBLICATION_H
 #define WALPOST_POSTGRES_PREFLIGHT_PUBLICATION_H
@@ -12,7 +12,7 @@
 #include "walpost/postgres/options.h"
 #include "walpost/postgres/sql.h"
 
-/* What a script of sql/ makes, by what `role` needs of it. */
+/* A script of sql/ makes these, named by what `role` needs of it. */
 enum wp_grants {
 	WP_GRANTS_SLOT_CHECKPOINT,
 	WP_GRANTS_REISSUE,
@@ -23,7 +23,7 @@ enum wp_grants {
 };
 void wp_grants_sql(struct wp_sql *sql, enum wp_grants which, const char *role);
 
-/* sql/slot_checkpoint.sql; of the others what stands within their transaction. */
+/* This is sql/slot_checkpoint.sql; of the other scripts, what stands within their transaction. */
 extern const char wp_slot_checkpoint_sql[];
 extern const char wp_reissue_sql[];  /* tables, functions, publication */
 extern const char wp_parked_sql[];   /* the tables of parked events */
@@ -35,16 +35,16 @@ extern const char wp_cleanup_sql[];  /* rows whose events are in Kafka are remov
  * reads the outbox's alone, Debezium or an older walpost, never meets its rows.
  */
 #define WP_REISSUE_PUBLICATION "walpost_reissue"
-/* The application_name of a session of `walpost drain`, with its number behind: for as long as it is
+/* A session of `walpost drain` has this application_name, with its number behind: for as long as it is
  * there, a mark of that number in walpost.reissue stops the relay that reads it. */
 #define WP_DRAIN_SESSION "walpost drain "
 
 /*
- * SQL, a text: the publications to read a slot by, quoted, as an option of pgoutput; the arguments
- * are SQL expressions, the configured one and the slot. That of walpost.reissue is among them only
- * if it is older than what the slot holds, for the server looks it up as of each place in the log.
- * Its age is negative when it is older than the server can count. Or, of a slot that was just made,
- * if it exists: a new slot's catalog_xmin is that of the oldest one there is.
+ * SQL that gives a text: the publications to read a slot by, quoted, as an option of pgoutput; the arguments
+ * are SQL expressions, the configured one and the slot. That of walpost.reissue is among them only if it is
+ * older than what the slot holds, for the server looks it up as of each place in the log. Its age is negative
+ * when it is older than the server can count. For a slot that was just made it is among them if it exists: a
+ * new slot's catalog_xmin is that of the oldest one there is.
  */
 #define WP_PUBLICATION_NAMES_SQL(publication_, slot_)                                      \
 	WP_PUBLICATION_NAMES_IF(publication_, ", pg_catalog.pg_replication_slots s",       \
@@ -58,22 +58,22 @@ extern const char wp_cleanup_sql[];  /* rows whose events are in Kafka are remov
 /* Does the server's message name that publication? Whatever its language, a name stays. */
 bool wp_publication_is_reissue(const char *said);
 #define WP_OUTBOX_CREATED_AT "created_at"
-/* CREATE TABLE by the wanted columns and their definitions, and with the time of the insert. */
+/* Writes CREATE TABLE by the wanted columns and their definitions, and with the time of the insert. */
 void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_requirements_table *table);
 /*
- * For the outboxes alone and their inserts alone: publishing updates or deletes would make
- * those of the application fail for want of a replica identity. Rows of partitions
- * come under the name of their outbox, also of those that are attached later.
+ * The publication is for the outboxes alone and their inserts alone: publishing updates or deletes would make
+ * those of the application fail for want of a replica identity. Rows of partitions come under the name of
+ * their outbox, also of those that are attached later.
  */
 void wp_publication_create_sql(struct wp_sql *sql, const char *publication,
 			       const struct wp_requirements *wanted);
-/* A statement that follows in the same transaction: generated columns that are wanted are published, or
- * it fails and says which cannot be. */
+/* Writes a statement that follows in the same transaction: generated columns that are wanted are
+ * published, or it fails and says which cannot be. */
 void wp_publication_generated_sql(struct wp_sql *sql, const char *publication,
 				  const struct wp_requirements *wanted);
 /*
- * A warning of the server as it decodes: the publication does not exist at this place of the
- * log, and the changes there are left out (PostgreSQL 18 and newer; older ones fail with 42704).
+ * Is this the server's warning, as it decodes, that the publication does not exist at this place of the log,
+ * and the changes there are left out (PostgreSQL 18 and newer; older ones fail with 42704)?
  */
 bool wp_publication_was_skipped(const PGresult *notice);
 

@@ -1,7 +1,6 @@
 /*
- * Logical replication slots, as SQL: creating, dropping, looking. Slots are made
- * for pgoutput, without two_phase, and survive a failover where the server can do
- * that (PostgreSQL 17 or newer).
+ * Writes the SQL to create, to drop and to look at logical replication slots. Slots are made for pgoutput,
+ * without two_phase, and survive a failover where the server can do that (PostgreSQL 17 or newer).
  */
 #ifndef WALPOST_POSTGRES_PREFLIGHT_SLOT_H
 #define WALPOST_POSTGRES_PREFLIGHT_SLOT_H
@@ -10,26 +9,25 @@
 
 enum wp_slot_failover { WP_SLOT_LOCAL, WP_SLOT_FAILOVER };
 
-/* WP_SLOT_FAILOVER where a server of this version can; a standby cannot. */
+/* Returns WP_SLOT_FAILOVER where a server of this version can do it; a standby cannot. */
 enum wp_slot_failover wp_slot_failover(int server_version);
-/* One row: slot_name, lsn. Waits for all transactions that run when it begins. */
+/* The answer is one row, slot_name and lsn. It waits for all transactions that run when it begins. */
 void wp_slot_create_sql(struct wp_sql *sql, const char *slot, enum wp_slot_failover failover);
-/* Likewise; the server drops it as the session that made it ends. */
+/* The same; the server drops the slot as the session that made it ends. */
 void wp_slot_create_temporary_sql(struct wp_sql *sql, const char *slot);
-/* Likewise, holding what slot `from` holds now, which may be in use. Waits for nobody. */
+/* The same, holding what slot `from` holds now, which may be in use. It waits for nobody. */
 void wp_slot_copy_temporary_sql(struct wp_sql *sql, const char *slot, const char *from);
 void wp_slot_drop_sql(struct wp_sql *sql, const char *slot);
 /*
- * One row per transaction that slot creation may wait for: kind ('backend' or
- * 'prepared'), pid or gid, seconds, state, application, user. `waiter` is the
- * backend that creates.
+ * The answer has a row for each transaction that slot creation may wait for: kind ('backend' or 'prepared'),
+ * pid or gid, seconds, state, application, user. `waiter` is the backend that creates.
  */
 void wp_slot_waits_sql(struct wp_sql *sql, int waiter);
 
 /*
- * Do standbys get their copies of a failover slot (PostgreSQL 17 and newer)? An expression over
- * `slot`, whose column j is the slot's row of pg_replication_slots as JSON. NULL: nothing is wrong
- * that is seen here.
+ * Do standbys get their copies of a failover slot (PostgreSQL 17 and newer)? This is an expression
+ * over `slot`, whose column j is the slot's row of pg_replication_slots as JSON. It is NULL when
+ * nothing is wrong that is seen here.
  *
  *   incomplete  this standby's copy is still temporary: a promotion now ends it. It stays once the
  *               primary's slot has moved beyond the position where the copy begins (slotsync.c)
@@ -50,9 +48,9 @@ void wp_slot_waits_sql(struct wp_sql *sql, int waiter);
 	"'%slotsync worker') THEN 'not_copied' END FROM slot)"
 
 /*
- * Who has the slot, in words, and whether that is a walpost by its application_name: walpost..., or
- * that of this session, which is of the same configuration. NULL: that process has just ended.
- * `pid_` is an expression for pg_replication_slots.active_pid. Any role sees application_name.
+ * Says in words who has the slot, and whether that is a walpost by its application_name: walpost..., or that
+ * of this session, which is of the same configuration. It is NULL when that process has just ended. `pid_` is
+ * an expression for pg_replication_slots.active_pid. Any role sees application_name.
  */
 #define WP_SLOT_HOLDER_SQL(pid_)                                                             \
 	"(SELECT 'process ' || a.pid || ' (' || coalesce(nullif(a.application_name, ''), "   \
@@ -64,9 +62,9 @@ void wp_slot_waits_sql(struct wp_sql *sql, int waiter);
 	"FROM pg_catalog.pg_stat_activity a WHERE a.pid = " pid_ ")"
 
 /*
- * The slots that synchronized_standby_slots names (PostgreSQL 17 or newer), with what is wrong with each,
- * where something is; to be followed by WHERE, or nothing. The list as the server reads it: names in
- * quotes or not. A slot that holds walsenders up is one that they would wait for, see
+ * Finds the slots that synchronized_standby_slots names (PostgreSQL 17 or newer), with what is wrong with
+ * each, where something is; to be followed by WHERE, or nothing. The list is read as the server reads it:
+ * names in quotes or not. A slot that holds walsenders up is one that they would wait for, see
  * StandbySlotsHaveCaughtup() in slot.c.
  */
 #define WP_STANDBY_SLOT_FAULT_SQL                                                       \
@@ -79,7 +77,7 @@ void wp_slot_waits_sql(struct wp_sql *sql, int waiter);
 	"current_setting('synchronized_standby_slots', true)), E'\" \\t\\n\\r\\f', ''), ',')) n" \
 	" LEFT JOIN pg_replication_slots s ON s.slot_name = n"
 
-/* Lower-case letters, digits and underscores, 1 to 63: WP_CONFIG with the error. */
+/* A name has lower-case letters, digits and underscores, 1 to 63; else it returns WP_CONFIG with the error. */
 enum wp_rc wp_slot_name_check(const char *slot, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

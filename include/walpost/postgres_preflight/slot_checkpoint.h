@@ -5,9 +5,9 @@
  * there whether another relay did it; one that starts, whether somebody moved the slot or
  * made it anew while no relay ran.
  *
- * Here: its SQL and the reading of the answers; asking is stream_facts', stream's and
- * watch's. Pure but for quoting. The table itself: sql/slot_checkpoint.sql. No statement waits long
- * for another session's locks: the row is never worth a stream that does not start.
+ * This module has its SQL and reads the answers; stream_facts, stream and watch ask. Pure but for quoting.
+ * sql/slot_checkpoint.sql makes the table. No statement waits long for another session's locks: the row is
+ * never worth a stream that does not start.
  */
 #ifndef WALPOST_POSTGRES_PREFLIGHT_SLOT_CHECKPOINT_H
 #define WALPOST_POSTGRES_PREFLIGHT_SLOT_CHECKPOINT_H
@@ -19,7 +19,7 @@
 #include "walpost/postgres/sql.h"
 #include "walpost/wal/source.h"
 
-/* SQL, true or false: the table of that oid (an SQL expression) has all columns of sql/slot_checkpoint.sql. */
+/* SQL, true or false: does the table of that oid (an SQL expression) have all columns of sql/slot_checkpoint.sql? */
 #define WP_SLOT_CHECKPOINT_IS_WHOLE(oid_)                                                     \
 	"(SELECT pg_catalog.count(*) = 15 FROM pg_catalog.pg_attribute wa WHERE wa.attrelid " \
 	"= " oid_ " AND NOT wa.attisdropped AND wa.attname IN ('slot', 'owner', "             \
@@ -28,10 +28,10 @@
 	"'slot_transactions', 'topics', 'trouble', 'trouble_at'))"
 
 /*
- * SQL, over the row `w`, pg_stat_replication_slots `t` and pg_stat_bgwriter `b`: the number of
- * transactions decoded then can be compared with the one now. While the server process is the
- * same and its statistics have not been reset: by hand, for this slot or all, or by the
- * recovery after a crash (which resets pg_stat_bgwriter too).
+ * SQL over the row `w`, pg_stat_replication_slots `t` and pg_stat_bgwriter `b`: can the number of
+ * transactions decoded then be compared with the one now? It can while the server process is the same and its
+ * statistics have not been reset: by hand, for this slot or all, or by the recovery after a crash (which
+ * resets pg_stat_bgwriter too).
  */
 #define WP_SLOT_CHECKPOINT_IS_COMPARABLE                              \
 	"(w.server_started = pg_catalog.pg_postmaster_start_time()\n" \
@@ -47,7 +47,7 @@ struct wp_slot_checkpoint_row {
 	uint16_t epoch;
 	const char *topics; /* that took events; NULL: not known yet */
 	bool unclaimed;	    /* our walsender has not written it yet: it may name another */
-	/* By them is told which outboxes have all their events in Kafka once we have confirmed them: of others
+	/* These tell which outboxes have all their events in Kafka once we have confirmed them: of others
 	 * cleanup no longer knows that (sql/cleanup.sql). */
 	const char *publication;
 	const struct wp_requirements *sent;
@@ -58,48 +58,48 @@ struct wp_slot_checkpoint_row {
 	int64_t trouble_ms;  /* for how long */
 };
 
-/* The row if there is one, of a whole table that may be read: else the server logs an error. */
+/* Reads the row if there is one, of a whole table that may be read: else the server logs an error. */
 enum wp_rc wp_slot_checkpoint_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
 				       struct wp_error *error) WP_MUST_CHECK;
 /* Fills the slot_checkpoint_* members of `facts` but slot_checkpoint_writable, and slot_transactions.
- * WP_PROTO: not the answer to that SQL. */
+ * Returns WP_PROTO when it is not the answer to that SQL. */
 enum wp_rc wp_slot_checkpoint_read(const PGresult *answer, struct wp_source_facts *facts,
 				   struct wp_error *error) WP_MUST_CHECK;
 /*
- * Writes the row, with `at` as taken_at_lsn and confirmed_lsn, where the slot stood as it was judged; only while
- * nobody streams from the slot, and only when it says something else. What a third relay wrote
- * meanwhile stays. Commits without waiting for synchronous standbys: we may be one.
+ * Writes the row, with `at` as taken_at_lsn and confirmed_lsn, where the slot stood as it was judged; only
+ * while nobody streams from the slot, and only when the row changes. What a third relay wrote meanwhile
+ * stays. It commits without waiting for synchronous standbys: we may be one.
  */
 enum wp_rc wp_slot_checkpoint_write_sql(PGconn *pg, const struct wp_slot_checkpoint_row *row,
 					wp_lsn at, struct wp_buffer *into,
 					struct wp_error *error) WP_MUST_CHECK;
 /*
- * The same while process `walsender` streams from the slot for us, with what was confirmed, whoever the
- * row names. One row, when it did: the slot's confirmed_flush_lsn, 0/0 where the row had said so much; and
- * whether another had written the row since the slot was looked at.
+ * Does the same while process `walsender` streams from the slot for us, with what was confirmed, whoever the
+ * row names. When it did, the answer is one row: the slot's confirmed_flush_lsn, 0/0 where the row had said
+ * so much; and whether another had written the row since the slot was looked at.
  */
 enum wp_rc wp_slot_checkpoint_note_sql(PGconn *pg, const struct wp_slot_checkpoint_row *row,
 				       const char *walsender, wp_lsn confirmed,
 				       struct wp_buffer *into,
 				       struct wp_error *error) WP_MUST_CHECK;
 /*
- * After the stream: beyond `confirmed` the slot does not stand by us. Only while no process but
- * `walsender`, which was ours, has the slot: another relay's row is not to be written over, nor
- * awaited. A row that names another is written over only when it is unclaimed and the slot has
- * moved since that row was written, but not beyond `confirmed`: then we moved it.
+ * Is for the end of the stream: beyond `confirmed` the slot does not stand by us. It writes only while no
+ * process but `walsender`, which was ours, has the slot: another relay's row is not to be written over, nor
+ * awaited. A row that names another is written over only when it is unclaimed and the slot has moved since
+ * that row was written, but not beyond `confirmed`: then we moved it.
  */
 enum wp_rc wp_slot_checkpoint_end_sql(PGconn *pg, const struct wp_slot_checkpoint_row *row,
 				      const char *walsender, wp_lsn confirmed,
 				      struct wp_buffer *into, struct wp_error *error) WP_MUST_CHECK;
-/* Of a relay that never had the slot: only the row's trouble, while nobody streams from the slot. */
+/* Is for a relay that never had the slot: it writes only the row's trouble, while nobody streams from the slot. */
 enum wp_rc wp_slot_checkpoint_trouble_sql(PGconn *pg, const struct wp_slot_checkpoint_row *row,
 					  struct wp_buffer *into,
 					  struct wp_error *error) WP_MUST_CHECK;
 
 /*
- * The slot stands where it stands by the hand of `by`, a command, and the row says so from now on.
- * One row, when nobody has the slot and the row is of this database and not of a later state of it:
- * where it stands, and what the row had said: owner, confirmed_lsn, confirmed_at as text.
+ * Writes that the slot stands where it stands by the hand of `by`, a command. When nobody has the slot and
+ * the row is of this database and not of a later state of it, the answer is one row: where it stands, and
+ * what the row had said: owner, confirmed_lsn, confirmed_at as text.
  */
 void wp_slot_checkpoint_renew_sql(struct wp_sql *sql, const char *slot, const char *by);
 

@@ -1,11 +1,10 @@
 /*
- * What must be known before a stream may start, asked one after the other: system and
- * timelines on its replication connection, and by SQL on one beside it every precondition
- * (preflight), the slot, the slot checkpoint row, columns and partitions. Ends an old walsender of ours that still holds
- * the slot.
+ * Asks what must be known before a stream may start, one after the other: system and timelines on its
+ * replication connection, and by SQL on one beside it every precondition (preflight), the slot, the slot
+ * checkpoint row, columns and partitions. Ends an old walsender of ours that still holds the slot.
  *
- * Owns: its query. Borrows: both PGconns, which must be idle, and the setup's
- * pointers. Calls `done` once, from the loop, never from within new.
+ * Owns: its query. Borrows: both PGconns, which must be idle, and the setup's pointers. Calls `done` once,
+ * from the loop, never from within new.
  */
 #ifndef WALPOST_POSTGRES_PREFLIGHT_STREAM_FACTS_H
 #define WALPOST_POSTGRES_PREFLIGHT_STREAM_FACTS_H
@@ -16,7 +15,7 @@
 #include "walpost/postgres/options.h"
 #include "walpost/wal/source.h"
 
-/* A server process, unmistakable: a pid may come again, with its start time it may not. */
+/* This names a server process unmistakably: a pid may come again, with its start time it may not. */
 struct wp_walsender {
 	char pid[16];
 	char started[64];
@@ -37,7 +36,7 @@ struct wp_stream_facts_setup {
 
 struct wp_stream_facts_answer {
 	struct wp_source_facts source;
-	/* Not asked for while another has the slot. May be taken: then to be left all zeroes. */
+	/* They are not asked for while another has the slot. They may be taken: then they are to be left all zeroes. */
 	struct wp_partitions partitions;
 	struct wp_walsender self;	       /* the replication connection's */
 	struct wp_error slot_checkpoint_error; /* what is wrong with its row or columns, or "" */
@@ -53,7 +52,7 @@ enum wp_rc wp_stream_facts_new(struct ev_loop *loop, PGconn *replication, PGconn
 			       const struct wp_stream_facts_setup *setup, wp_stream_facts_done done,
 			       void *arg, struct wp_stream_facts **ret,
 			       struct wp_error *error) WP_MUST_CHECK;
-/* Also from within `done`. NULL is fine. */
+/* May be called from within `done`, too. NULL is fine. */
 void wp_stream_facts_free(struct wp_stream_facts *f);
 
 #endif
