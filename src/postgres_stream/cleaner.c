@@ -33,7 +33,7 @@ struct table {
 	bool told; /* of it */
 };
 
-/* What cleanup_look() answered; owned. */
+/* This holds what cleanup_look() answered; it is owned. */
 struct batch {
 	char *rows;
 	char *first;
@@ -125,7 +125,7 @@ static void next_table(struct cleaner *c)
 		look_later(c, interval_ms);
 }
 
-/* The longer the server needs, the longer it has rest. */
+/* The longer the server needs, the longer it may rest. */
 static int64_t pause_after(const struct cleaner *c, int64_t took_us)
 {
 	int64_t ms = took_us * BATCH_TIMES / 1000;
@@ -282,7 +282,8 @@ static enum wp_rc answer(void *arg, const PGresult *r, struct wp_error *error)
 	return rc;
 }
 
-/* What was removed or not, the next look sees. One outbox that fails must not keep the others from theirs. */
+/* The next look sees what was removed and what was not. One outbox that fails must not keep the
+ * others from theirs. */
 static bool failed(void *arg, const struct wp_source_failure *failure)
 {
 	struct cleaner *c = arg;
@@ -401,7 +402,7 @@ static const struct wp_cleanup_store_ops ops = {
 	.view = view,
 };
 
-/* By SQL's rules; returns behind it. */
+/* Quotes by SQL's rules; returns the place behind it. */
 static char *quote(char *to, const char *name)
 {
 	*to++ = '"';

@@ -44,7 +44,7 @@ static void on_copy_notice(void *arg, const PGresult *notice)
 	struct wp_copy *c = arg;
 	(void)snprintf(c->last_notice, sizeof(c->last_notice), "%s",
 		       error_field(notice, PG_DIAG_MESSAGE_PRIMARY));
-	/* Of two that are skipped the configured one is told of first, being named first. */
+	/* When two are skipped, the configured one is reported first, because it is named first. */
 	if (wp_publication_was_skipped(notice) && c->skipped == WP_SKIPPED_NOTHING)
 		c->skipped = is_reissue(c, c->last_notice) ? WP_SKIPPED_REISSUE : WP_SKIPPED_OUTBOX;
 	wp_connection_log_notice(notice);
@@ -85,7 +85,8 @@ static void fail_without_reissue(struct wp_copy *c, const char *sqlstate)
 	fail_copy(c, &f);
 }
 
-/* Dropped since its position was read: before the copy the code of a missing publication means that. */
+/* The slot was dropped since its position was read: before the copy the code of a missing
+ * publication means that. */
 static void fail_without_slot(struct wp_copy *c, const char *sqlstate)
 {
 	struct wp_source_failure f = { .reaction = WP_REACT_STOP_HUMAN };
@@ -178,7 +179,7 @@ static void fail_by_server(struct wp_copy *c, const PGresult *result)
 	fail_copy(c, &f);
 }
 
-/* The stream's end in good order: ours, or a server that shuts down. */
+/* The stream ends in good order, by us or because the server shuts down. */
 static void end_well(struct wp_copy *c)
 {
 	end_copy(c, WP_COPY_FINISHED);
@@ -246,7 +247,7 @@ void wp_copy_finish(struct wp_copy *c)
 
 /* ---- the beginning ---- */
 
-/* The answer to START_REPLICATION. */
+/* Collects the answer to START_REPLICATION. */
 void wp_copy_collect_start(struct wp_copy *c)
 {
 	if (!wp_copy_is_closed(c) && PQisBusy(c->pg))

@@ -1,6 +1,6 @@
 /*
- * One replication stream, as its three files share it: copy.c begins and ends it, copy_reader.c takes what the server
- * sends, copy_writer.c sends it what is for it.
+ * The three files of a replication stream share this: copy.c begins and ends it, copy_reader.c takes what the
+ * server sends, copy_writer.c sends it what is for it.
  *
  * Private to postgres_stream/.
  */
@@ -11,7 +11,7 @@
 #include "walpost/postgres_stream/receive_batching.h"
 
 /*
- * Where the server's bytes are, and what is done about them:
+ * The state says where the server's bytes are, and what is done about them:
  *
  *             libpq holds    socket       watched   next() takes
  *   WATCHED   part of one    empty        yes       nothing
@@ -28,7 +28,7 @@
  *   any but ENDED -> CLOSED           the server, or the network, closed the socket
  *   any -> ENDED, CLOSED -> LOST      there is no frame any more
  *
- * Watched is only what somebody wants: while nobody reads, or the copy is over, nothing is.
+ * The socket is watched only for what somebody wants: not while nobody reads, or the copy is over.
  */
 enum wp_copy_input {
 	WP_INPUT_WATCHED,
@@ -40,7 +40,7 @@ enum wp_copy_input {
 	WP_INPUT_LOST,
 };
 
-/* What waits for room: of statuses only the newest. */
+/* This waits for room; of several statuses only the newest does. */
 enum wp_copy_output {
 	WP_OUTPUT_NONE,
 	WP_OUTPUT_STATUS,
@@ -102,11 +102,11 @@ static inline bool wp_copy_is_closed(const struct wp_copy *c)
 /* ---- copy.c ---- */
 
 void wp_copy_wake(struct wp_copy *c);
-/* The server skips what it must not. */
+/* Fails because the server skips what it must not. */
 void wp_copy_fail_skipped(struct wp_copy *c);
-/* What has come of the answer to START_REPLICATION. */
+/* Takes what has come of the answer to START_REPLICATION. */
 void wp_copy_collect_start(struct wp_copy *c);
-/* After the last frame: waits for the result without blocking. */
+/* Follows the last frame: waits for the result without blocking. */
 void wp_copy_collect_end(struct wp_copy *c);
 /* The socket is closed: what is left in libpq is of no use any more but for the server's last word. */
 void wp_copy_abandon(struct wp_copy *c);
@@ -115,19 +115,20 @@ void wp_copy_fail_unheard(struct wp_copy *c);
 
 /* ---- copy_reader.c ---- */
 
-/* `timer`: a timerfd, its own from here on. */
+/* `timer` is a timerfd, which the reader owns from here on. */
 void wp_copy_reader_init(struct wp_copy *c, int timer);
 void wp_copy_reader_release(struct wp_copy *c);
 void wp_copy_reader_stop(struct wp_copy *c);
 /* The copy runs: the first frames may have come along with the answer. */
 void wp_copy_reader_begin(struct wp_copy *c);
-/* What comes from now on is only read to its end. */
+/* From now on what comes is only read to its end. */
 void wp_copy_reader_finish(struct wp_copy *c);
-/* Once readable it is left alone until next() has read: the watcher is level-triggered. */
+/* Once the socket is readable it is left alone until next() has read: the watcher is level-triggered. */
 void wp_copy_watch(struct wp_copy *c);
-/* Frames to their end, or to that of what has come. The one that was handed out stays. WP_AGAIN, WP_IO: there is none any more. */
+/* Throws frames away to their end, or to that of what has come. The one that was handed out stays. Returns
+ * WP_AGAIN, or WP_IO when there is none any more. */
 enum wp_rc wp_copy_throw_away(struct wp_copy *c);
-/* When it cannot write libpq reads (pqSendSome): no socket tells of that. */
+/* When it cannot write, libpq reads (pqSendSome): no socket tells of that. */
 void wp_copy_take_what_libpq_read(struct wp_copy *c);
 /* Nobody reads, and the server does not hear us for what its socket holds: some is read. */
 void wp_copy_relieve(struct wp_copy *c);
@@ -138,7 +139,7 @@ void wp_copy_closed(struct wp_copy *c);
 
 void wp_copy_writer_init(struct wp_copy *c);
 void wp_copy_writer_stop(struct wp_copy *c);
-/* CopyDone, behind a status that waits. */
+/* Writes CopyDone, behind a status that waits. */
 void wp_copy_write_end(struct wp_copy *c);
 
 #endif

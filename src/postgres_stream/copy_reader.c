@@ -1,3 +1,7 @@
+/*
+ * Takes what the server sends: when the socket is read, how much, and what gathers before it is
+ * taken.
+ */
 #include "copy_parts.h"
 
 #include <assert.h>
@@ -10,17 +14,17 @@
 
 #include "walpost/base/clock.h"
 
-/* What may gather in libpq before it is taken: half of what its buffer was made to hold. */
+/* So much may gather in libpq before it is taken: half of what its buffer was made to hold. */
 #define SIPPED_MAX (512 * 1024)
-/* How often a Unix socket is emptied: about when the walsender has filled it. */
+/* A Unix socket is emptied so often: about when the walsender has filled it. */
 #define SIP_EVERY_US 400
-/* Of records, before what they hold is taken. */
+/* So much of records is read before what they hold is taken. */
 #define GULP_MAX (256 * 1024)
-/* How many of them of one message, before others have their turn. */
+/* So many of them are read of one message before others have their turn. */
 #define GULPS_MAX 64
-/* GSSAPI's largest record. */
+/* A record of GSSAPI is no larger. */
 #define RECORD_MAX (17 * 1024)
-/* Before the bytes of a message: its type and its length. */
+/* Type and length stand before the bytes of a message. */
 #define HEADER_SIZE 5
 
 /* ---- watching ---- */
@@ -59,7 +63,7 @@ static bool is_encrypted(PGconn *pg)
 static void consume(struct wp_copy *c)
 {
 	bool ok = PQconsumeInput(c->pg);
-	/* Of what GSSAPI keeps nobody is told; the second call finds room for all of it. */
+	/* Nobody is told what GSSAPI keeps; the second call finds room for all of it. */
 	if (ok && PQgssEncInUse(c->pg))
 		ok = PQconsumeInput(c->pg);
 	if (!ok)
@@ -73,7 +77,8 @@ static bool tls_holds_more(PGconn *pg)
 	return ssl && SSL_pending(ssl) > 0;
 }
 
-/* Of TLS what was read from the socket, else (GSSAPI) what `calls` can have read at most. */
+/* With TLS, counts what was read from the socket, else (GSSAPI) what `calls` can have read at
+ * most. */
 static size_t bytes_read(PGconn *pg, size_t calls)
 {
 	const SSL *ssl = PQsslStruct(pg, "OpenSSL");
@@ -82,9 +87,9 @@ static size_t bytes_read(PGconn *pg, size_t calls)
 }
 
 /*
- * Encrypted each message of a walsender is a record, and libpq reads one at a time. All that have
- * come are read before the first is taken, or the two sides would go on record by record; but
- * not more than `max` bytes and a record. True: there may be more.
+ * When encrypted, each message of a walsender is a record, and libpq reads one at a time. All that
+ * have come are read before the first is taken, or the two sides would go on record by record; but
+ * not more than `max` bytes and a record. Returns true when there may be more.
  */
 static bool read_records(struct wp_copy *c, size_t max, size_t *ret_size)
 {
@@ -103,7 +108,7 @@ static bool read_records(struct wp_copy *c, size_t max, size_t *ret_size)
 	return more;
 }
 
-/* True: there may be more. */
+/* Returns true when there may be more. */
 static bool read_socket(struct wp_copy *c)
 {
 	size_t size;
@@ -114,7 +119,8 @@ static bool read_socket(struct wp_copy *c)
 	return false;
 }
 
-/* Empties the socket into libpq, and leaves it there. False: it has room for no more. */
+/* Empties the socket into libpq, and leaves the bytes there. Returns false when it has room for
+ * no more. */
 static bool sip(struct wp_copy *c)
 {
 	size_t size = waits_in_socket(c->pg);
@@ -142,7 +148,7 @@ void wp_copy_relieve(struct wp_copy *c)
 
 /* ---- frames ---- */
 
-/* A frame, WP_AGAIN, or WP_IO when there will be none any more. */
+/* Returns a frame, WP_AGAIN, or WP_IO when there will be none any more. */
 static enum wp_rc take_copy_data(struct wp_copy *c, char **ret_frame, int *ret_size)
 {
 	int size = PQgetCopyData(c->pg, ret_frame, 1);
@@ -181,7 +187,7 @@ static void ripen(struct wp_copy *c, int64_t now_us)
 	wp_copy_wake(c);
 }
 
-/* The next look at it: when it is ripe, or at the socket before. */
+/* Looks at it next when it is ripe, or at the socket before. */
 static void pause_until_ripe(struct wp_copy *c, int64_t now_us)
 {
 	int64_t wait_us = c->ripe_at_us - now_us;
@@ -211,18 +217,9 @@ static void on_pause(struct ev_loop *loop, ev_io *w, int events)
 	pause_until_ripe(c, now_us);
 }
 
-static void all_taken(struct wp_copy *c)
-{
-	wp_receive_batching_took(&c->batching, c->taken, c->taken_bytes, wp_clock_us());
-	c->taken = 0;
-	c->taken_bytes = 0;
-	c->sipped = 0;
-	c->input = WP_INPUT_WATCHED;
-}
-
 /*
  * All was taken: what comes now gathers until it is ripe, and the socket is looked at then, not
- * before: to be woken by the first of it would cost as much as to be woken for all.
+ * before: being woken by the first of it would cost as much as being woken for all.
  */
 static void wait_for_batch(struct wp_copy *c)
 {
@@ -244,7 +241,8 @@ static void one_taken(struct wp_copy *c, size_t size)
 
 /* ---- receiving ---- */
 
-/* What libpq holds, then what the socket has. WP_AGAIN: all was taken, or others have their turn first. */
+/* Takes what libpq holds, then what the socket has. WP_AGAIN means that all was taken, or that
+ * others have their turn first. */
 static enum wp_rc take_frame_data(struct wp_copy *c, int *ret_size)
 {
 	enum wp_rc rc = take_copy_data(c, &c->frame, ret_size);
@@ -269,7 +267,11 @@ static void rest_or_watch(struct wp_copy *c)
 {
 	bool came = c->taken > 0;
 
-	all_taken(c);
+	wp_receive_batching_took(&c->batching, c->taken, c->taken_bytes, wp_clock_us());
+	c->taken = 0;
+	c->taken_bytes = 0;
+	c->sipped = 0;
+	c->input = WP_INPUT_WATCHED;
 	if (came && c->reading == WP_READING_ON)
 		wait_for_batch(c);
 	wp_copy_watch(c);
@@ -307,7 +309,7 @@ enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 	return rc;
 }
 
-/* After CopyDone frames are read to their end: only then has the server read all of ours. */
+/* After CopyDone, frames are read to their end: only then has the server read all of ours. */
 static void discard(struct wp_copy *c)
 {
 	enum wp_rc rc = wp_copy_throw_away(c);
@@ -338,7 +340,7 @@ static void hear_last_word(struct wp_copy *c)
 		wp_copy_fail_unheard(c);
 }
 
-/* It gathers no more, whoever waited for that. */
+/* Nothing gathers any more, whoever waited for that. */
 static void end_pause(struct wp_copy *c)
 {
 	ev_io_stop(c->loop, &c->pause);

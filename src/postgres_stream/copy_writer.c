@@ -1,8 +1,10 @@
+/* Sends the server statuses and the end of the copy, as its socket takes them. */
 #include "copy_parts.h"
 
 #include <assert.h>
 
-/* 1: taken, 0: no room, -1: lost; as libpq's PQputCopyData(). */
+/* Returns 1 when it was taken, 0 when there is no room, -1 when the connection is lost, as
+ * libpq's PQputCopyData() does. */
 static int put_next(struct wp_copy *c)
 {
 	int taken;
@@ -25,7 +27,7 @@ static int put_next(struct wp_copy *c)
 	return 1;
 }
 
-/* Nothing new is given to libpq before it got rid of the last: that bounds its buffer. */
+/* Nothing new is given to libpq before it got rid of the last status: that bounds its buffer. */
 static void flush_pending(struct wp_copy *c)
 {
 	for (;;) {

@@ -1,5 +1,5 @@
 /*
- * Changes of rows of walpost.parked that are not committed yet, in order.
+ * Keeps changes of rows of walpost.parked that are not committed yet, in order.
  *
  * Owns: their texts. Pure. Bounded: by parking, which submits those of a round.
  */
@@ -16,14 +16,15 @@ struct wp_parked_changes {
 	size_t singly; /* so many are sent one by one: one of them is refused */
 };
 
-/* Copied. WP_NOMEM: some of them. */
+/* They are copied. Returns WP_NOMEM when only some of them were. */
 enum wp_rc wp_parked_changes_add(struct wp_parked_changes *c,
 				 const struct wp_parked_change *changes,
 				 size_t count) WP_MUST_CHECK;
 void wp_parked_changes_release(struct wp_parked_changes *c);
-/* How many from the first on go in one statement, which changes a row once; 0: there are none. */
+/* Says how many from the first on go in one statement, which changes a row once; 0 when there are none. */
 size_t wp_parked_changes_batch(const struct wp_parked_changes *c);
-/* As parked_puts: failed, or unknown; one by one, false: it was one; committed, so many. */
+/* These are as in parked_puts: what was sent failed, or its outcome is unknown; it is sent one by one,
+ * false when it was one; so many are committed. */
 void wp_parked_changes_unsent(struct wp_parked_changes *c);
 bool wp_parked_changes_divide(struct wp_parked_changes *c);
 size_t wp_parked_changes_committed(struct wp_parked_changes *c);

@@ -12,8 +12,8 @@
 #define NEVER_MS "3153600000000"
 
 /*
- * A number, and who raised it to that: a standby that is promoted may not have got the last, and then
- * it is raised to the same number once more.
+ * A generation is a number, and who raised it to that: a standby that is promoted may not have got
+ * the last, and then it is raised to the same number once more.
  */
 #define GENERATION_SQL(of_) of_ "generation::text || ' ' || " of_ "owner"
 
@@ -21,7 +21,7 @@
 	"WITH g AS (SELECT slot FROM walpost.parking WHERE slot = $1::text" \
 	" AND " GENERATION_SQL("") " = $2::text FOR UPDATE)"
 
-/* By the server's clock, which reads it too. */
+/* The time is by the server's clock, which reads it too. */
 #define DUE_SQL                                                                         \
 	"CASE WHEN r.due_in_ms > " NEVER_MS " THEN timestamptz 'infinity'"              \
 	" ELSE clock_timestamp() + greatest(r.due_in_ms, 0) * interval '1 millisecond'" \
@@ -92,7 +92,7 @@ const char wp_parked_change_sql[] = LOCKED_SQL
 	" AND q.slot = $1::text AND q.\"position\" = c.\"position\""                     \
 	" AND q.outbox = c.outbox AND q.key IS NULL AND q.act IS DISTINCT FROM 'skip')) p"
 
-/* All that come before, by the window `o`. */
+/* This sums up all that come before, by the window `o`. */
 #define BEHIND_SQL " OVER (o ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before"
 
 /*
@@ -113,7 +113,8 @@ const char wp_parked_load_sql[] =
 		      " coalesce(octet_length(u.\"row\"::text), 0)::bigint"
 		      " + 2 * coalesce(octet_length(u.content), 0)::bigint AS size"
 		      " FROM (SELECT t.*, count(*) OVER () AS found,"
-		      /* With a header of up to four bytes, if it is not in a TOAST table. */
+		      /* The size counts a header of up to four bytes, if the value is not in a
+		       * TOAST table. */
 		      " coalesce(sum(coalesce(pg_column_size(t.\"row\"), "
 		      "pg_column_size(t.content), 4) - "
 		      "4)" BEHIND_SQL " FROM (" CHOSEN_SQL
@@ -139,7 +140,7 @@ const char wp_parked_standby_sql[] =
 	"'0/0'::pg_lsn END), string_agg('slot ' || n || " WP_STANDBY_SLOT_FAULT_SQL
 	", ', ' ORDER BY n)" WP_STANDBY_SLOTS_FROM_SQL;
 
-/* Read once in the life of a stream, of up to a million rows. */
+/* The set is read once in the life of a stream, and has up to a million rows. */
 static const char patiently_sql[] = "SELECT set_config('statement_timeout', '120000', true);\n";
 
 void wp_parked_set_sql(struct wp_sql *sql, const char *slot, size_t aggregates_max)
@@ -168,8 +169,8 @@ void wp_parked_set_sql(struct wp_sql *sql, const char *slot, size_t aggregates_m
 }
 
 /*
- * By the index, though the LSN is not its first part: for each epoch and timeline that there is, from
- * that LSN on ("G" is behind all digits).
+ * The index serves, though the LSN is not its first part: it is asked for each epoch and timeline
+ * that there is, from that LSN on ("G" is behind all digits).
  */
 void wp_parked_positions_sql(struct wp_sql *sql, const char *slot, wp_lsn from)
 {
@@ -203,7 +204,7 @@ static void put(struct wp_writer *w, const char *name, struct wp_span text)
 		wp_writer_keep(w, wp_json_write_string(w->into, text, WP_JSON_NEEDED));
 }
 
-/* An error may be told in any bytes; for that alone no change is to fail. */
+/* An error may be in any bytes; for that alone no change is to fail. */
 static void put_reason(struct wp_writer *w, const char *reason, enum wp_parked_text text)
 {
 	char ascii[sizeof(((struct wp_error *)NULL)->text)];
@@ -290,7 +291,7 @@ static bool is_true_at(const PGresult *result, int row, int column)
 	return *PQgetvalue(result, row, column) == 't';
 }
 
-/* The first column of each answer. */
+/* The first column of each answer is the position. */
 static bool read_position(const PGresult *result, int row, struct wp_position *ret)
 {
 	return wp_position_parse(span_at(result, row, 0), ret) == WP_OK;
@@ -353,11 +354,11 @@ static enum wp_rc read_all(const PGresult *result, size_t item_size,
 			   struct wp_error *error)
 {
 	int rows = PQntuples(result);
-	/* A generation with nothing beside it. */
+	/* The one row may be a generation with nothing beside it. */
 	if (rows == 1 && PQgetisnull(result, 0, 0))
 		rows = 0;
 	a->items = calloc((size_t)rows + 1, item_size);
-	/* Read from the copy: spans point there. */
+	/* Items are read from the copy: spans point there. */
 	a->result = PQcopyResult(result, PG_COPYRES_TUPLES);
 	if (!a->items || !a->result)
 		return wp_error_set(error, WP_NOMEM, "out of memory for parked events");

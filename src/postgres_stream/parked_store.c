@@ -47,7 +47,7 @@ struct store {
 	struct wp_async_session *session; /* owned */
 	enum job job;			  /* what is under way */
 
-	/* Opening. */
+	/* These are for opening. */
 	wp_lsn from;
 	size_t aggregates_max;
 	char generation[WP_OWNER_SIZE + 24]; /* with its owner */
@@ -57,7 +57,7 @@ struct store {
 	struct wp_parked_answer aggregates;
 	struct wp_parked_answer positions;
 
-	/* A failover slot: what is committed must be on the standbys. */
+	/* The slot is a failover slot: what is committed must be on the standbys. */
 	bool failover;
 	bool is_on_standbys; /* what was committed before the generation was raised */
 	bool looks;	     /* may look now, not at `again_standby` */
@@ -95,7 +95,7 @@ static void wake_parking(struct store *s)
 	s->setup.wake.call(s->setup.wake.arg);
 }
 
-/* Of a statement whose outcome is not known nothing is known: it is repeated. */
+/* When the outcome of a statement is not known, it is repeated. */
 static void forget_job(struct store *s)
 {
 	s->job = JOB_NONE;
@@ -139,7 +139,7 @@ static const char *session_cure(void *arg, const char *sqlstate)
 	return NULL;
 }
 
-/* Out of OPENING or READY; only close() and open() lead further. */
+/* Leaves OPENING or READY; only close() and open() lead further. */
 static void end_store(struct store *s, enum wp_parked_state state, const struct wp_error *error)
 {
 	wp_async_session_close(s->session);
@@ -154,7 +154,8 @@ static void end_store(struct store *s, enum wp_parked_state state, const struct 
 static void end_fenced(struct store *s)
 {
 	struct wp_error error;
-	/* Or the walsender is gone, and the stream does not know: its connection is half-open, say. */
+	/* Or the walsender is gone, and the stream does not know it: its connection is
+	 * half-open, say. */
 	if (s->job == JOB_RAISE)
 		(void)wp_error_set(&error, WP_IO, "slot %.64s is not in use by this relay",
 				   s->setup.options->slot);
@@ -166,7 +167,7 @@ static void end_fenced(struct store *s)
 	end_store(s, WP_PARKED_FENCED, &error);
 }
 
-/* The row's position, as its JSON has it; "": none. */
+/* Reads the row's position, as its JSON has it; "" when it has none. */
 static void position_in(const char *row, size_t size, char *into, size_t into_size)
 {
 	struct wp_json_walk walk;
@@ -195,19 +196,15 @@ static void end_refused(struct store *s, const char *reason)
 	end_store(s, WP_PARKED_REFUSED, &error);
 }
 
-/* It would be refused each time: a value that the column does not take, or a limit of the server. */
-static bool is_data_failure(const struct wp_source_failure *f)
-{
-	return !strncmp(f->sqlstate, "22", 2) || !strncmp(f->sqlstate, "54", 2) ||
-	       (!strcmp(f->sqlstate, "XX000") &&
-		strstr(f->error.text, "invalid memory alloc request size"));
-}
-
 static bool session_failed(void *arg, const struct wp_source_failure *f)
 {
 	struct store *s = arg;
 	enum job job = s->job;
-	bool of_data = is_data_failure(f);
+	/* Such rows would be refused each time: for a value that the column does not take, or a
+	 * limit of the server. */
+	bool of_data = !strncmp(f->sqlstate, "22", 2) || !strncmp(f->sqlstate, "54", 2) ||
+		       (!strcmp(f->sqlstate, "XX000") &&
+			strstr(f->error.text, "invalid memory alloc request size"));
 	bool divided = false;
 	if (of_data && job == JOB_PUT)
 		divided = wp_parked_puts_divide(&s->puts);
@@ -220,11 +217,6 @@ static bool session_failed(void *arg, const struct wp_source_failure *f)
 }
 
 /* ---- answers ---- */
-
-static bool is_fenced(const PGresult *result)
-{
-	return PQntuples(result) != 1 || !strcmp(PQgetvalue(result, 0, 0), "0");
-}
 
 static void raised(struct store *s, const PGresult *result)
 {
@@ -244,7 +236,7 @@ static void look_again(struct store *s)
 	ev_timer_start(s->loop, &s->again_standby);
 }
 
-/* How far the log is flushed is enough to ask for: each commit that was answered is in it. */
+/* It is enough to ask how far the log is flushed: each commit that was answered is in it. */
 static enum wp_rc standby_seen(struct store *s, const PGresult *result, struct wp_error *error)
 {
 	wp_lsn flushed, reached = UINT64_MAX;
@@ -309,21 +301,21 @@ static enum wp_rc take_look_answer(struct store *s, const PGresult *result, stru
 	return WP_OK;
 }
 
-/* Of a load or a look. Without a generation the slot's row was deleted. */
+/* Judges the answer to a load or a look. Without a generation the slot's row was deleted. */
 static bool is_stale(const struct store *s, const PGresult *result)
 {
 	const char *generation = wp_parked_answer_generation(result);
 	return !generation || strcmp(generation, s->generation) != 0;
 }
 
-/* True when the generation was raised by another, or was not ours to raise. */
+/* Returns true when the generation was raised by another, or was not ours to raise. */
 static bool tells_of_fence(const struct store *s, const PGresult *result)
 {
 	if (s->job == JOB_RAISE)
 		return PQntuples(result) != 1;
 	if (s->job == JOB_PUT || s->job == JOB_CHANGE)
-		return is_fenced(result);
-	/* One that open() has overtaken is nobody's. */
+		return PQntuples(result) != 1 || !strcmp(PQgetvalue(result, 0, 0), "0");
+	/* An answer that open() has overtaken is nobody's. */
 	if ((s->job == JOB_LOAD && s->loading) || (s->job == JOB_LOOK && s->looking))
 		return is_stale(s, result);
 	return false;
@@ -449,7 +441,7 @@ static enum wp_rc send_puts(struct store *s, struct wp_error *error)
 		end_refused(s, "PostgreSQL accepts less than 1 GB at once");
 		return WP_OK;
 	}
-	/* One as it is: a large one is not to be there once more. */
+	/* A single row is sent as it is: a large one is not to be in memory once more. */
 	enum wp_rc rc = count == 1 ? send_job_rows(s, JOB_PUT, wp_parked_put_sql, p->text, error)
 				   : send_joined(s, count, error);
 	if (rc == WP_OK)
@@ -518,12 +510,6 @@ static enum wp_rc do_job(struct store *s, enum job job, struct wp_error *error)
 	return WP_OK;
 }
 
-static bool wants_standby(const struct store *s)
-{
-	return s->failover && s->looks &&
-	       (!s->is_on_standbys || s->puts.committed > s->puts.durable);
-}
-
 static enum job next_job(const struct store *s)
 {
 	bool opening = s->view.state == WP_PARKED_OPENING;
@@ -531,7 +517,7 @@ static enum job next_job(const struct store *s)
 		return JOB_NONE;
 	if (!s->raised)
 		return JOB_RAISE;
-	if (wants_standby(s))
+	if (s->failover && s->looks && (!s->is_on_standbys || s->puts.committed > s->puts.durable))
 		return JOB_STANDBY;
 	/* What is put without end must not hold up what is sent again. */
 	if (!opening && s->changes.count > 0)
@@ -596,7 +582,7 @@ static void store_set_taken(struct wp_parked_store *store)
 	wp_parked_answer_release(&s->positions);
 }
 
-/* With those that are under way. */
+/* Forgets the answers, with those that are under way. */
 static void forget_answers(struct store *s)
 {
 	wp_parked_answer_release(&s->rows);

@@ -11,13 +11,6 @@ struct wp_probe_question {
 	enum wp_probe answer;
 };
 
-static void finish(struct wp_probe_question *q)
-{
-	wp_connection_free(q->connection);
-	q->connection = NULL;
-	q->done(q->arg);
-}
-
 /*
  * While a stream of ours lives the server cannot be starting up, so that its "cannot
  * connect now" means that it stops.
@@ -38,7 +31,9 @@ static void on_connected(void *arg)
 {
 	struct wp_probe_question *q = arg;
 	q->answer = judge(q->connection);
-	finish(q);
+	wp_connection_free(q->connection);
+	q->connection = NULL;
+	q->done(q->arg);
 }
 
 enum wp_rc wp_probe_new(struct ev_loop *loop, const struct wp_probe_setup *setup,

@@ -4,7 +4,7 @@
 
 #include "walpost/postgres_stream/receive_batching.h"
 
-/* Over what time rates are smoothed. */
+/* Rates are smoothed over so much time. */
 #define WINDOW_US 10000
 #define SECOND_US INT64_C(1000000)
 /*
@@ -14,14 +14,14 @@
 #define RATE_SQUARED_PER_US 150000
 #define RATE_MAX 1000000
 /*
- * From 500 transactions of one row a second on what comes gathers for this long at least: at
- * 1,000 two of them, which wake this thread and Kafka's once. Less saves next to nothing.
+ * From 500 transactions of one row a second on, what comes gathers for this long at least: at 1,000
+ * that is two of them, which wake this thread and Kafka's once. Less saves next to nothing.
  */
 #define GATHER_RATE 1500
 #define GATHER_US 2000
 /*
- * A gulp: what makes Kafka's client and a receive window of ours (below) work
- * well, and is far from what a walsender's send buffer holds.
+ * A gulp is what makes Kafka's client and a receive window of ours (below) work well, and is far
+ * from what a walsender's send buffer holds.
  */
 #define GULP_BYTES INT64_C(400000)
 /* More than this is not believed of one take; so that nothing below overflows. */
@@ -60,17 +60,12 @@ void wp_receive_batching_took(struct wp_receive_batching *p, uint64_t messages, 
 	p->taken_us = now_us;
 }
 
-/* Nothing was taken for a while: then what is remembered is less than it was. */
-static int64_t rate_now(const struct wp_receive_batching *p, int64_t now_us)
-{
-	int64_t since_us = now_us - p->taken_us;
-
-	return since_us <= WINDOW_US ? p->rate : p->rate * WINDOW_US / since_us;
-}
-
 int64_t wp_receive_batching_pause_us(const struct wp_receive_batching *p, int64_t now_us)
 {
-	int64_t rate = at_most(rate_now(p, now_us), RATE_MAX);
+	/* When nothing was taken for a while, what is remembered is less than it was. */
+	int64_t since_us = now_us - p->taken_us;
+	int64_t rate_now = since_us <= WINDOW_US ? p->rate : p->rate * WINDOW_US / since_us;
+	int64_t rate = at_most(rate_now, RATE_MAX);
 	int64_t pause_us = rate * rate / RATE_SQUARED_PER_US;
 	if (rate >= GATHER_RATE)
 		pause_us = at_least(pause_us, GATHER_US);
@@ -87,7 +82,7 @@ int64_t wp_receive_batching_pause_us(const struct wp_receive_batching *p, int64_
  */
 #define WINDOW_BYTES (96 * 1024)
 /*
- * On one machine what waits in the sender's buffer is sent while we read, by our own call. Over a
+ * On one machine, what waits in the sender's buffer is sent while we read, by our own call. Over a
  * network it comes a trip later, when we have read all and pause: a window for each pause.
  */
 #define NEAR_US 60
@@ -110,7 +105,8 @@ static bool read_tcp_info(int fd, struct tcp_info *ret)
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, ret, &size) == 0;
 }
 
-/* The least counts: an answer that took the server long was acknowledged late. 0: not known. */
+/* The least round trip counts: an answer that took the server long was acknowledged late. 0
+ * means that it is not known. */
 static bool is_near(int fd)
 {
 	struct tcp_info info;

@@ -35,7 +35,7 @@ struct wp_scheduler {
 	struct wp_scheduled_figures figures;
 };
 
-/* By the catalog: who may not use the schema cannot ask by name. */
+/* This asks the catalog: who may not use the schema cannot ask by name. */
 static const char look_sql[] =
 	"SELECT p.oid IS NOT NULL, coalesce(has_schema_privilege(n.oid, 'USAGE') AND "
 	"has_function_privilege(p.oid, 'EXECUTE'), false), current_user FROM (VALUES (1)) one LEFT "
@@ -62,7 +62,7 @@ static enum wp_rc ask(void *arg, struct wp_error *error)
 						 : move_sql;
 	/* What is notified from now on wants another look. */
 	s->is_due = false;
-	/* Of one kind: what the server refuses is over when any succeeds. */
+	/* All are of one kind: what the server refuses is over when any succeeds. */
 	struct wp_async_session_statement statement = { .sql = sql, .what = (int)s->sent };
 	return wp_async_session_send(s->session, &statement, error);
 }
@@ -141,7 +141,7 @@ static enum wp_rc answer(void *arg, const PGresult *r, struct wp_error *error)
 			break;
 		return looked(s, r, error);
 	case LISTENING:
-		/* It may have come before we listened. */
+		/* An event may have become due before we listened. */
 		s->listens = s->is_due = true;
 		return WP_OK;
 	case MOVING:
@@ -157,7 +157,7 @@ static bool failed(void *arg, const struct wp_source_failure *failure)
 {
 	(void)failure; /* the session says it */
 	struct wp_scheduler *s = arg;
-	/* It may be gone, or its right. */
+	/* The function may be gone, or the right to use it. */
 	s->found = false;
 	s->is_due = true;
 	return false;

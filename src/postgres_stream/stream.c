@@ -20,13 +20,14 @@
 
 #define SQL_SIZE_MAX (1024 * 1024)
 
-/* A server that shuts down in smart mode waits for ordinary sessions: none of ours lives long. */
+/* A server that shuts down in smart mode waits for ordinary sessions, so none of ours lives
+ * long. */
 #define BESIDE_LIFE_S 10.
 #define BESIDE_BUSY_S 1. /* it is in use: another look then */
 
 /*
- * libpq's input buffer grows to what it once had to hold and never shrinks; made
- * large before the stream, it takes more of it with each read. Looks at no table.
+ * libpq's input buffer grows to what it once had to hold and never shrinks; made large before the
+ * stream, it takes more of it with each read. The statement looks at no table.
  */
 static const char grow_sql[] = "SELECT pg_catalog.repeat('x', 1000000)";
 
@@ -36,9 +37,9 @@ struct stream {
 	struct wp_stream_setup setup;
 	struct wp_source_view view;
 	/*
-	 * A walsender decodes old rows by what its caches hold of tables: SQL that looked at
-	 * the outbox there before would have it decode by the columns of today, and crash or
-	 * send nonsense when they were others. So none is run on it that does.
+	 * A walsender decodes old rows by what its caches hold of tables: SQL that looked at the
+	 * outbox there before would have it decode by the columns of today, and crash or send
+	 * nonsense when they were others. So none is run on one that decodes.
 	 */
 	struct wp_connection *connection;
 	struct wp_connection *beside; /* for SQL, until the stream starts; NULL: none now */
@@ -51,8 +52,9 @@ struct stream {
 	struct wp_watch *watch; /* while streaming, once it was asked for */
 	struct wp_last_slot_checkpoint *last_slot_checkpoint; /* after the stream */
 	struct wp_source_facts begun;			      /* as the last stream began */
-	/* The slot does not stand beyond it by us: where it stood as the last stream began, and each
-	 * flush since. 0: no stream has begun, or another may have had the slot since. */
+	/* The slot does not stand beyond this by us. It is where the slot stood as the last
+	 * stream began, and each flush since; 0 when no stream has begun, or another may have
+	 * had the slot since. */
 	wp_lsn told;
 	char topics[WP_SLOT_CHECKPOINT_TOPICS_SIZE];
 	char trouble[WP_SLOT_CHECKPOINT_TROUBLE_SIZE]; /* "": none */
@@ -104,7 +106,7 @@ static void fail_with(struct stream *s, enum wp_rc rc, const struct wp_error *er
 	fail_stream(s, &f);
 }
 
-/* With the facts, which stand on it; no query does. */
+/* The facts, which stand on it, go too; no query does. */
 static void drop_beside(struct stream *s)
 {
 	wp_stream_facts_free(s->facts);
@@ -114,7 +116,7 @@ static void drop_beside(struct stream *s)
 	s->beside = NULL;
 }
 
-/* In the order in which they stand on each other. */
+/* They go in the order in which they stand on each other. */
 static void drop_connection(struct stream *s)
 {
 	wp_watch_free(s->watch);
@@ -142,7 +144,7 @@ static PGconn *beside_of(const struct stream *s)
 
 /* ---- until READY ---- */
 
-/* Once: it stays so until a human acts. What preflight sees of it, preflight warns of. */
+/* It warns once: it stays so until a human acts. What preflight sees of it, preflight warns of. */
 static void warn_of_slot_checkpoint(struct stream *s, const char *error)
 {
 	if (s->slot_checkpoint_warned || !*error)
@@ -155,7 +157,7 @@ static void warn_of_slot_checkpoint(struct stream *s, const char *error)
 			       "table and run walpost init"));
 }
 
-/* What it held is ours from here on. */
+/* What `partitions` held is ours from here on. */
 static void take_partitions(struct stream *s, struct wp_partitions *partitions)
 {
 	wp_partitions_release(&s->view.partitions);
@@ -334,7 +336,7 @@ static void on_last_slot_checkpoint(void *arg, const struct wp_error *error)
 	enter(s, WP_SOURCE_FINISHED);
 }
 
-/* NULL: there is nothing to write, or it cannot be. */
+/* Returns NULL when there is nothing to write, or it cannot be written. */
 static struct wp_last_slot_checkpoint *new_last_slot_checkpoint(struct stream *s)
 {
 	bool may = s->told != 0 ? s->begun.slot_checkpoint_writable
@@ -384,7 +386,7 @@ static void on_copy(void *arg)
 	enter(s, states[state]);
 }
 
-/* The configured one may be it: then it is asked for by that name. */
+/* The configured publication may be it: then it is asked for by that name. */
 static bool adds_reissue(const struct stream *s)
 {
 	return strcmp(s->setup.options->publication, WP_REISSUE_PUBLICATION) != 0;
@@ -479,7 +481,8 @@ static void stream_start(struct wp_source *source, wp_lsn at, enum wp_transfer t
 	s->begun = s->view.facts;
 	s->told = 0; /* the row is written before it is known who gets the slot */
 	s->view.slot_state = (struct wp_slot_state){ 0 };
-	/* Until our walsender has written it: before it has the slot, another may write as well. */
+	/* The row is unclaimed until our walsender has written it: before it has the slot,
+	 * another may write as well. */
 	s->view.unclaimed = s->view.facts.slot_checkpoint_writable;
 	s->view.claimed = 0;
 	s->view.state = WP_SOURCE_STARTING;
@@ -577,7 +580,7 @@ static void on_partitions_answer(void *arg, struct wp_partitions *answer)
 	wake_relay(s);
 }
 
-/* NULL: no memory, for now. */
+/* Returns NULL when out of memory, for now. */
 static struct wp_watch *watch_of(struct stream *s)
 {
 	struct wp_watch_setup setup = {

@@ -93,7 +93,7 @@ static void note_failure(struct wp_watch *w, const char *error)
 	}
 }
 
-/* Whatever was under way: what else waits here would fare no better. */
+/* This fails all, whatever was under way: what else waits here would fare no better. */
 static void failed(struct wp_watch *w, const char *error)
 {
 	note_failure(w, error);
@@ -113,7 +113,8 @@ static void succeeded(struct wp_watch *w)
 static void begin(struct wp_watch *w);
 static void next(struct wp_watch *w);
 
-/* It looks at tables, and waits for who has one of them locked; the partitions' does not. */
+/* The question about the slot looks at tables, and waits for who has one of them locked; that
+ * about the partitions does not. */
 static void slot_state_failed(struct wp_watch *w, const char *error)
 {
 	note_failure(w, error);
@@ -122,7 +123,7 @@ static void slot_state_failed(struct wp_watch *w, const char *error)
 		begin(w);
 }
 
-/* Nobody is to wait for an idle session; what waits itself begins anew. */
+/* Nobody is to wait for an idle session; who waits here begins anew. */
 static void go_on(struct wp_watch *w, bool slow)
 {
 	if (slow || ev_now(w->loop) - w->born > LIFE_S)
@@ -131,7 +132,7 @@ static void go_on(struct wp_watch *w, bool slow)
 		begin(w);
 }
 
-/* True when the query gave something. A connection that is lost goes. */
+/* Returns true when the query gave something. A connection that is lost is dropped. */
 static bool is_answer(struct wp_watch *w, const struct wp_source_failure *failure)
 {
 	drop_query(w);
@@ -163,7 +164,7 @@ static void judge(struct wp_watch *w, const PGresult *result)
 	w->slot_state.answers = answers;
 	succeeded(w);
 	tell(w);
-	/* After a slow answer the next question is far. */
+	/* After a slow answer the next question is far off. */
 	go_on(w, ev_now(w->loop) - w->asked > SLOW_S);
 }
 

@@ -24,7 +24,7 @@
 
 #define WP_CLEANUP_TABLES_MAX 64
 
-/* Names as in the catalog. */
+/* Names are as in the catalog. */
 struct wp_cleanup_table {
 	const char *outbox; /* for people */
 	const char *schema;
@@ -41,12 +41,13 @@ struct wp_cleaner_setup {
 	struct wp_wake wake;
 };
 
-/* Closed, and without a table. NULL: no memory. */
+/* It is closed at first, and has no table. Returns NULL when out of memory. */
 struct wp_cleanup_store *wp_cleaner_new(struct ev_loop *loop, const struct wp_cleaner_setup *setup);
-/* From now on these, copied, at most TABLES_MAX; closes, for the relay to open again. Counts begin anew. */
+/* These tables count from now on; they are copied, and are at most TABLES_MAX. Closes, for the relay to
+ * open again. Counts begin anew. */
 void wp_cleaner_set_tables(struct wp_cleanup_store *s, const struct wp_cleanup_table *tables,
 			   size_t count);
-/* At once. NULL is fine. */
+/* Ends it at once; NULL is fine. */
 void wp_cleaner_free(struct wp_cleanup_store *s);
 
 #endif

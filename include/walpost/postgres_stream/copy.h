@@ -1,5 +1,5 @@
 /*
- * One replication stream: START_REPLICATION, COPY BOTH, and its end in any of the ways there are.
+ * Runs one replication stream: START_REPLICATION, COPY BOTH, and its end in any of the ways there are.
  *
  * It reads only after the socket was readable, and stops watching while nobody asks for frames, so that an idle or paused
  * relay costs nothing; but a paused one that the server does not hear any more (receive_batching.h) reads some into libpq,
@@ -39,14 +39,14 @@ struct wp_copy_setup {
 
 struct wp_copy;
 
-/* WP_IO, WP_NOMEM with the error. */
+/* Returns WP_IO, WP_NOMEM with the error. */
 enum wp_rc wp_copy_new(struct ev_loop *loop, PGconn *pg, const struct wp_copy_setup *setup,
 		       struct wp_copy **ret, struct wp_error *error) WP_MUST_CHECK;
 void wp_copy_free(struct wp_copy *c);
 enum wp_copy_state wp_copy_state(const struct wp_copy *c);
-/* Valid in WP_COPY_FAILED. */
+/* It is valid in WP_COPY_FAILED. */
 const struct wp_source_failure *wp_copy_failure(const struct wp_copy *c);
-/* These four as in wp_source_ops; RUNNING only. */
+/* These four are as in wp_source_ops, and for RUNNING only. */
 enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret);
 enum wp_rc wp_copy_status(struct wp_copy *c, const struct wp_status *status);
 void wp_copy_reading(struct wp_copy *c, enum wp_reading reading);

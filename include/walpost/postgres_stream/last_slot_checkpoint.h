@@ -1,10 +1,10 @@
 /*
- * The last word to the slot checkpoint after a stream: how far the slot may stand by us. On a
+ * Writes the last word to the slot checkpoint after a stream, how far the slot may stand by us, on a
  * connection of its own.
  *
- * Owns: its connection and query. Borrows: loop, options and the row with its texts. Calls `done` once, from the loop,
- * never from within new; `done` may free it. Not bounded in time: whoever waits for it has a
- * limit, and frees it.
+ * Owns: its connection and query. Borrows: loop, options and the row with its texts. Calls `done` once, from
+ * the loop, never from within new; `done` may free it. Not bounded in time: whoever waits for it has a limit,
+ * and frees it.
  */
 #ifndef WALPOST_POSTGRES_STREAM_LAST_SLOT_CHECKPOINT_H
 #define WALPOST_POSTGRES_STREAM_LAST_SLOT_CHECKPOINT_H

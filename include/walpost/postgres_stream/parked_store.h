@@ -30,18 +30,18 @@ struct wp_parked_store_setup {
 	const struct wp_postgres_options *options;
 	const char *owner; /* this process's name in walpost.parking */
 	/*
-	 * wp_stream_new()'s, which has the slot when open() is called; connected to while it is: the
-	 * same server, and the generation is raised only while its walsender has the slot. NULL: for
-	 * a test.
+	 * The source of wp_stream_new(), which has the slot when open() is called. The store is connected to
+	 * its server while it is connected, and the generation is raised only while its walsender has the
+	 * slot. NULL: for a test.
 	 */
 	struct wp_source *stream;
 	struct wp_wake wake; /* view() or collect() may say something new */
 };
 
-/* NULL: no memory. */
+/* Returns NULL when out of memory. */
 struct wp_parked_store *wp_parked_store_new(struct ev_loop *loop,
 					    const struct wp_parked_store_setup *setup);
-/* At once. NULL is fine. */
+/* Ends it at once; NULL is fine. */
 void wp_parked_store_free(struct wp_parked_store *s);
 
 #endif

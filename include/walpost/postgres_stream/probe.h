@@ -1,5 +1,5 @@
 /*
- * Is the server shutting down? Asked on a connection of its own, for the stream's brings no
+ * Is the server shutting down? It is asked on a connection of its own, for the stream's brings no
  * answer while it is not read.
  *
  * Owns: its connection. Borrows: loop and options. Calls `done` once, from the loop;
@@ -27,7 +27,7 @@ enum wp_rc wp_probe_new(struct ev_loop *loop, const struct wp_probe_setup *setup
 			struct wp_probe_question **ret, struct wp_error *error) WP_MUST_CHECK;
 /* NULL is fine. */
 void wp_probe_free(struct wp_probe_question *q);
-/* Valid after `done`. */
+/* It is valid after `done`. */
 enum wp_probe wp_probe_answer(const struct wp_probe_question *q);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-	/* A shorter one is none: to sleep and to wake cost more than it saves. */
+	/* A shorter pause is none: to sleep and to wake cost more than it saves. */
 	WP_PACE_PAUSE_MIN_US = 100,
 	WP_PACE_PAUSE_MAX_US = 10000,
 };
@@ -25,14 +25,14 @@ struct wp_receive_batching {
 };
 
 void wp_receive_batching_init(struct wp_receive_batching *p, int64_t now_us);
-/* All that had come was taken: so many messages, so many bytes. */
+/* Says that all that had come was taken: so many messages, so many bytes. */
 void wp_receive_batching_took(struct wp_receive_batching *p, uint64_t messages, uint64_t bytes,
 			      int64_t now_us);
-/* From the beginning of one take to the next, or 0: what comes is taken at once. */
+/* Returns the time from the beginning of one take to the next, or 0 when what comes is taken at once. */
 int64_t wp_receive_batching_pause_us(const struct wp_receive_batching *p, int64_t now_us);
 
 /*
- * What lies between us and the server, and what its socket holds. A walsender writes each message
+ * This is about what lies between us and the server, and what its socket holds. A walsender writes each message
  * by itself, and what that costs it depends on what becomes of the one before (measured on
  * Linux 6.18, one-row transactions to a reader that throws them away: 54,000 a second when each
  * is a segment of its own, 120,000 when they gather):
@@ -54,9 +54,9 @@ enum wp_socket_tuning {
 /* The kernel's refusal is no error: then it is far. */
 enum wp_socket_tuning wp_socket_tuning_fit(int fd);
 /*
- * What we sent was sent again and is not acknowledged. A receive buffer that small segments have
- * filled beyond its size takes no acknowledgement either (seen on Linux 6.18): what we send goes
- * ever more seldom, and the server hears nothing for its timeout. To read some helps.
+ * Was what we sent sent again, and is it not acknowledged? A receive buffer that small segments have filled
+ * beyond its size takes no acknowledgement either (seen on Linux 6.18): what we send goes ever more seldom,
+ * and the server hears nothing for its timeout. To read some helps.
  */
 bool wp_socket_tuning_is_stuck(int fd);
 

@@ -29,13 +29,13 @@ enum wp_scheduling { WP_SCHEDULING_OFF, WP_SCHEDULING_ON };
 
 struct wp_scheduler;
 
-/* Off at first. NULL: no memory. */
+/* It is off at first. Returns NULL when out of memory. */
 struct wp_scheduler *wp_scheduler_new(struct ev_loop *loop, const struct wp_scheduler_setup *setup);
-/* At once. NULL is fine. */
+/* Ends it at once; NULL is fine. */
 void wp_scheduler_free(struct wp_scheduler *s);
-/* ON while the relay streams, said again as often as one likes; off, it has no connection. */
+/* To be turned ON while the relay streams, as often as one likes; off, it has no connection. */
 void wp_scheduler_turn(struct wp_scheduler *s, enum wp_scheduling scheduling);
-/* Until the next call, which is any of the loop. */
+/* Valid until the next call, which is any of the loop. */
 const struct wp_scheduled_figures *wp_scheduler_figures(const struct wp_scheduler *s);
 
 #endif

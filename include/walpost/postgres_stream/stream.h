@@ -1,10 +1,10 @@
 /*
- * The real source: a replication connection on the loop (libev) and, until the stream
- * starts, one for SQL beside it. Never blocking: names are resolved on the worker,
- * connecting is polled, SQL is sent and awaited as events.
+ * The real source: it has a replication connection on the loop (libev) and, until the stream starts, one for
+ * SQL beside it. It never blocks: names are resolved on the worker, connecting is polled, SQL is sent and
+ * awaited as events.
  *
- * Owns: its connections and watchers. Borrows: loop, options, wake. Bounded: by libpq's
- * input buffer (largest row, about twice).
+ * Owns: its connections and watchers. Borrows: loop, options, wake. Bounded: by libpq's input buffer (largest
+ * row, about twice).
  */
 #ifndef WALPOST_POSTGRES_STREAM_STREAM_H
 #define WALPOST_POSTGRES_STREAM_STREAM_H
@@ -26,11 +26,12 @@ struct wp_stream_setup {
 	struct wp_wake wake;
 };
 
-/* WP_CONFIG with the error: a conninfo that libpq does not take. */
+/* Returns WP_CONFIG with the error when libpq does not take the conninfo. */
 enum wp_rc wp_stream_new(struct ev_loop *loop, const struct wp_stream_setup *setup,
 			 struct wp_source **ret, struct wp_error *error) WP_MUST_CHECK;
 void wp_stream_free(struct wp_source *s);
-/* Of the stream, for who has to do with the same server; NULL: not connected. Until the next call of an operation. */
+/* The connection of the stream, for who has to do with the same server, or NULL when it is not connected.
+ * Valid until the next call of an operation. */
 const PGconn *wp_stream_connection(const struct wp_source *s);
 
 #endif
