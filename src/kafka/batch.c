@@ -1,7 +1,7 @@
 #include "walpost/kafka/batch.h"
 
 /*
- * RecordBatch, magic 2 (kafka.apache.org/documentation/#recordbatch):
+ * A RecordBatch of magic 2 has these parts (kafka.apache.org/documentation/#recordbatch):
  *
  *   offset 8, length 4, leader epoch 4, magic 1, crc 4, attributes 2, last
  *   offset delta 4, two timestamps 16, producer id 8, epoch 2, sequence 4,
@@ -16,7 +16,7 @@
 #define RECORD_FIXED 3
 #define VARINT_MAX 10
 
-/* Of a length, or -1: zigzag, seven bits a byte. */
+/* The varint is one of a length, or of -1: zigzag, seven bits a byte. */
 static size_t varint_size(int64_t value)
 {
 	uint64_t zigzag = value < 0 ? (((uint64_t) - (value + 1)) << 1) + 1 : (uint64_t)value << 1;
@@ -46,7 +46,8 @@ size_t wp_batch_size_of_one(const struct wp_record *record)
 
 size_t wp_batch_size_or_bound(const struct wp_record *record, size_t limit)
 {
-	/* The record's length, key, value and number of headers; and two for each header. */
+	/* There are varints for the record's length, key, value and number of headers, and two
+	 * for each header. */
 	size_t varints = 4 + 2 * record->header_count;
 	size_t bound =
 		BATCH_OVERHEAD + RECORD_FIXED + VARINT_MAX * varints + wp_record_size(record);

@@ -37,7 +37,8 @@ static void connect_queue(struct wp_client *c, int fd)
 {
 	static const uint64_t one = 1; /* what an eventfd takes */
 
-	/* NULL is the main queue. It fails only without log.queue, which is ours to set. */
+	/* NULL stands for the main queue. This fails only without log.queue, which is ours to
+	 * set. */
 	rd_kafka_resp_err_t errstr = rd_kafka_set_log_queue(c->rk, NULL);
 	assert(errstr == RD_KAFKA_RESP_ERR_NO_ERROR);
 	(void)errstr;
@@ -53,7 +54,7 @@ enum wp_rc wp_client_not_made(const char *errstr, struct wp_error *error)
 			    errstr);
 }
 
-/* No event: it is called when the queue is polled, on our thread. */
+/* This is no event: librdkafka calls it when the queue is polled, on our thread. */
 static void on_throttle(rd_kafka_t *rk, const char *broker, int32_t broker_id, int throttle_ms,
 			void *opaque)
 {

@@ -1,3 +1,4 @@
+/* Makes consumers, which share the settings of connections with the producer. */
 #include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -58,7 +59,7 @@ static bool set_one(rd_kafka_conf_t *conf, const struct wp_property *p)
 	return done;
 }
 
-/* What the producer took, a consumer takes: these are properties of both. */
+/* A consumer takes what the producer took: these are properties of both. */
 static bool set_theirs(rd_kafka_conf_t *conf, const struct wp_kafka_options *options)
 {
 	for (size_t i = 0; i < options->property_count; i++) {
@@ -78,7 +79,7 @@ rd_kafka_t *wp_consumer_new(const struct wp_kafka_options *options,
 		{ "enable.partition.eof", "true" },
 		{ "auto.offset.reset", "earliest" },
 		{ "enable.auto.commit", "false" },
-		/* Another's open transaction must not hide what lies behind it. */
+		/* Somebody else's open transaction must not hide what lies behind it. */
 		{ "isolation.level", "read_uncommitted" },
 		{ "fetch.error.backoff.ms", "100" },
 		{ "fetch.max.bytes", "8388608" },

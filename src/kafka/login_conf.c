@@ -11,7 +11,7 @@ bool wp_login_conf_owns(const struct wp_kafka_options *options, const char *name
 {
 	if (!wp_login_is_wanted(&options->login_options))
 		return false;
-	/* Of both an older librdkafka knows nothing, and none does anything with them here. */
+	/* An older librdkafka knows neither of the two, and none does anything with them here. */
 	if (strcmp(name, "https.ca.location") == 0 || strcmp(name, OAUTH "extensions") == 0)
 		return true;
 	return options->login_options.provider == WP_LOGIN_OIDC &&

@@ -1,6 +1,6 @@
 /*
- * What a login with a token (kafka.login, kafka.token_command) means for librdkafka's
- * configuration. Pure.
+ * Writes into librdkafka's configuration what a login with a token needs (kafka.login, kafka.token_command).
+ * Pure.
  *
  * Private to kafka/.
  */
@@ -15,8 +15,9 @@
 /* Is this property ours, and not to be given to librdkafka, which would log in itself? */
 bool wp_login_conf_owns(const struct wp_kafka_options *options, const char *name);
 /*
- * SASL/OAUTHBEARER, over TLS where nothing else is said. After the user's properties. WP_CONFIG with
- * the error: they ask for another mechanism, or lack what kafka.login = oidc needs.
+ * Sets SASL/OAUTHBEARER, over TLS where nothing else is said. To be called after the user's properties are
+ * set. Returns WP_CONFIG with the error when they ask for another mechanism, or lack what kafka.login = oidc
+ * needs.
  */
 enum wp_rc wp_login_conf_apply(const struct wp_kafka_options *options, rd_kafka_conf_t *conf,
 			       struct wp_error *error) WP_MUST_CHECK;

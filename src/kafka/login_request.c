@@ -9,7 +9,8 @@
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))
 
-/* librdkafka's names, for what our own client credentials grant needs; in the order of `owned`. */
+/* These are librdkafka's names for what our own client credentials grant needs, in the order of
+ * `owned`. */
 static const char *const oidc_names[] = {
 	"sasl.oauthbearer.token.endpoint.url",
 	"sasl.oauthbearer.client.id",
@@ -17,7 +18,8 @@ static const char *const oidc_names[] = {
 	"sasl.oauthbearer.scope",
 };
 
-/* "b-1.x.kafka.eu-west-1.amazonaws.com:9098,b-2...", "SASL_SSL://[::1]:9092": the first host and its port. */
+/* Takes the first host and its port of "b-1.x.kafka.eu-west-1.amazonaws.com:9098,b-2...", or of
+ * "SASL_SSL://[::1]:9092". */
 static void take_first(const char *servers, struct wp_kafka_login_request *r)
 {
 	size_t size;

@@ -1,5 +1,5 @@
 /*
- * What is asked of whoever gives tokens: host and port of the first broker, and what OIDC needs, as
+ * What is asked of whoever gives tokens? Host and port of the first broker, and what OIDC needs, as
  * properties say it now. Pure but for the files behind properties.
  *
  * Private to kafka/.
@@ -18,7 +18,7 @@ struct wp_kafka_login_request {
 	char *owned[6]; /* values of properties as they are now */
 };
 
-/* WP_NOMEM: it is not to be used. Release it in every case. */
+/* After WP_NOMEM it is not to be used. Release it in every case. */
 enum wp_rc wp_login_request_of(const struct wp_kafka_options *options,
 			       struct wp_kafka_login_request *ret) WP_MUST_CHECK;
 void wp_login_request_release(struct wp_kafka_login_request *r);

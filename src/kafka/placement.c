@@ -1,3 +1,4 @@
+/* Places keys in partitions, as librdkafka's partitioners do. */
 #include <assert.h>
 #include <librdkafka/rdkafka.h>
 #include <stddef.h>

@@ -23,10 +23,10 @@ static const struct {
 	{ "acks", "all" },
 	/* An expired message would leave a hole that later ones fill out of order. */
 	{ "message.timeout.ms", "0" },
-	/* Java's and Debezium's placement. */
+	/* Java and Debezium place keys in this way. */
 	{ "partitioner", "murmur2_random" },
 	{ "allow.auto.create.topics", "false" },
-	/* Measured: a third off what the broker works, and a fifth off what we do. */
+	/* Measured, it takes a third off what the broker works, and a fifth off what we do. */
 	{ "compression.type", "lz4" },
 	/* What comes fast comes in bursts already (postgres/receive_batching.h). */
 	{ "linger.ms", "0" },
@@ -43,7 +43,8 @@ static const struct {
 	{ "statistics.interval.ms", "0" },
 };
 
-/* Not to be set at all: setting already acts, or hands a text to where a pointer belongs. */
+/* These are not to be set at all: setting already acts, or hands a text to where a pointer
+ * belongs. */
 static const struct {
 	const char *name;
 	const char *reason;
@@ -90,7 +91,7 @@ static const struct rule rules[] = {
 	  "a plugin's code could change or drop records" },
 };
 
-/* False: the property does not exist or has no value. */
+/* Returns false when the property does not exist or has no value. */
 static bool read_back(const rd_kafka_conf_t *conf, const char *name, char value[VALUE_SIZE])
 {
 	size_t size = VALUE_SIZE;
@@ -140,7 +141,8 @@ const struct wp_placement *wp_properties_placement(const rd_kafka_conf_t *conf)
 	return placement;
 }
 
-/* The one that decided: the last that stands under either name. NULL: none of the user's. */
+/* Finds the property that decided: the last that stands under either name. NULL when none of the
+ * user's did. */
 static const struct wp_property *find(const struct wp_kafka_options *options, const char *name,
 				      const char *alias)
 {
@@ -187,11 +189,6 @@ char *wp_property_now(const struct wp_property *p)
 	return wp_secret_now(p->file, p->value);
 }
 
-static bool is_broker_list(const char *name)
-{
-	return strcmp(name, "bootstrap.servers") == 0 || strcmp(name, "metadata.broker.list") == 0;
-}
-
 /* librdkafka would take what stands before the @ for a host, and name it in its errors. */
 static enum wp_rc refuse_login(const struct wp_property *p, struct wp_error *error)
 {
@@ -215,7 +212,9 @@ static enum wp_rc set_theirs(rd_kafka_conf_t *conf, const struct wp_property *p,
 	char *value = wp_property_now(p);
 	if (value == NULL)
 		return wp_error_set(error, WP_NOMEM, "out of memory for the Kafka properties");
-	if (is_broker_list(p->name) && strchr(value, '@') != NULL) {
+	if ((strcmp(p->name, "bootstrap.servers") == 0 ||
+	     strcmp(p->name, "metadata.broker.list") == 0) &&
+	    strchr(value, '@') != NULL) {
 		free(value);
 		return refuse_login(p, error);
 	}
@@ -332,7 +331,7 @@ static enum wp_rc need_brokers(const rd_kafka_conf_t *conf, struct wp_error *err
 			    "host:port[,host:port...] of your brokers");
 }
 
-/* It would log in nowhere, and look like a Kafka that does not answer. */
+/* Such a client would log in nowhere, and look like a Kafka that does not answer. */
 static enum wp_rc need_token(const rd_kafka_conf_t *conf, struct wp_error *error)
 {
 	char protocol[VALUE_SIZE];
@@ -374,7 +373,7 @@ static enum wp_rc fill(const struct wp_kafka_options *options, const struct wp_k
 			return rc;
 	}
 	set_compression(options, conf);
-	/* Its lines belong into our log, whatever was asked for. */
+	/* librdkafka's lines belong into our log, whatever was asked for. */
 	set_ours(conf, "log.queue", "true");
 	rc = judge(options, conf, error);
 	if (rc != WP_OK)
@@ -403,7 +402,7 @@ enum wp_rc wp_properties_conf(const struct wp_kafka_options *options,
 	return WP_OK;
 }
 
-/* A property that is refused is the producer's to complain of. */
+/* It is for the producer to complain of a property that is refused. */
 size_t wp_properties_record_max(const struct wp_kafka_options *options)
 {
 	static const char name[] = "message.max.bytes";

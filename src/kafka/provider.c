@@ -6,7 +6,7 @@
 
 #include "walpost/base/host_name.h"
 
-/* What a host name ends with, and what it holds besides. The first that fits decides. */
+/* A host name ends with `end` and holds `within` besides. The first row that fits decides. */
 static const struct {
 	const char *end;
 	const char *within;
@@ -198,7 +198,8 @@ bool wp_kafka_provider_grant(const struct wp_kafka_right *right, char *cure, siz
 
 /* -- topics ------------------------------------------------------------------------ */
 
-/* The part of the first host before the dot; "bootstrap.CLUSTER.REGION.managedkafka..." has two. */
+/* The cluster is the part of the first host before the dot;
+ * "bootstrap.CLUSTER.REGION.managedkafka..." has two. */
 static void create_google(const char *servers, const char *topic, int partitions, char *cure,
 			  size_t size)
 {

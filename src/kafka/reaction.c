@@ -12,14 +12,15 @@ struct row {
 
 static const struct row table[] = {
 	{ RD_KAFKA_RESP_ERR_NO_ERROR, WP_REACT_NONE, false, NULL },
-	/* By our own purge, or because the producer broke over another record. */
+	/* Our own purge caused these, or the producer broke over another record. */
 	{ RD_KAFKA_RESP_ERR__PURGE_QUEUE, WP_REACT_NONE, false, NULL },
 	{ RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, WP_REACT_NONE, false, NULL },
 
 	/* One record can cause these, and then its whole batch fails. */
 	{ RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, WP_REACT_ISOLATE, true,
 	  "raise max.message.bytes of the topic" },
-	/* Above segment.bytes; a batch of innocent events can be, so each goes alone then. */
+	/* The batch is above segment.bytes; one of innocent events can be, so each goes alone
+	 * then. */
 	{ RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE, WP_REACT_ISOLATE, true,
 	  "raise segment.bytes of the topic" },
 	{ RD_KAFKA_RESP_ERR_INVALID_RECORD, WP_REACT_ISOLATE, true,
@@ -29,7 +30,7 @@ static const struct row table[] = {
 	  "its timestamp is outside the range that the topic accepts: correct it, or raise "
 	  "message.timestamp.before.max.ms or message.timestamp.after.max.ms of the topic" },
 
-	/* A human creates or allows it, and it flows on. */
+	/* A human creates the topic or allows its use, and it flows on. */
 	{ RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, WP_REACT_WAIT_TOPIC, false, NULL },
 	{ RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC, WP_REACT_WAIT_TOPIC, false, NULL },
 	{ RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, WP_REACT_WAIT_TOPIC, false, NULL },
@@ -37,7 +38,7 @@ static const struct row table[] = {
 	{ RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, WP_REACT_WAIT_TOPIC, false, NULL },
 	{ RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED, WP_REACT_WAIT_TOPIC, false, NULL },
 
-	/* The producer is unusable, or the order of what is in flight unknown. */
+	/* The producer is unusable, or the order of what is in flight is unknown. */
 	{ RD_KAFKA_RESP_ERR__FATAL, WP_REACT_REWIND, false, NULL },
 	{ RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE, WP_REACT_REWIND, false, NULL },
 	{ RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, WP_REACT_REWIND, false, NULL },
@@ -76,14 +77,14 @@ const char *wp_kafka_cure(rd_kafka_resp_err_t code)
 	return row != NULL ? row->cure : NULL;
 }
 
-/* Its pull request 4895; Kafka 4 refuses what older ones send. */
+/* librdkafka's pull request 4895 mended it; Kafka 4 refuses what older ones send. */
 #define SCRAM_MENDED 0x020601
 
 static const struct {
 	const char *part;
 	const char *cure;
 } tls_cures[] = {
-	/* Alerts are the broker's. */
+	/* TLS alerts are sent by the broker. */
 	{ "alert bad certificate", "the broker requires a client certificate: correct "
 				   "ssl.certificate.location and ssl.key.location in [kafka]" },
 	{ "alert certificate", "the broker rejects walpost's certificate: correct "
@@ -105,7 +106,7 @@ bool wp_authentication_is_login(rd_kafka_resp_err_t code)
 	       code == RD_KAFKA_RESP_ERR_ILLEGAL_SASL_STATE;
 }
 
-/* rd_kafka_oauthbearer_set_token_failure0() */
+/* The sentence is that of rd_kafka_oauthbearer_set_token_failure0(). */
 bool wp_authentication_lacks_token(const char *text)
 {
 	return strstr(text, "Failed to acquire SASL OAUTHBEARER token") != NULL;

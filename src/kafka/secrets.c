@@ -84,7 +84,7 @@ static const struct wp_watched *find_unusable(const struct wp_secrets *s)
 	return NULL;
 }
 
-/* The new stamps; true: one is otherwise than before. */
+/* Takes the new stamps; returns true when one is otherwise than before. */
 static bool see(struct wp_secrets *s)
 {
 	bool differs = false;

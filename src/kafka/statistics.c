@@ -12,7 +12,7 @@ static uint64_t count_of(const json_t *object, const char *name)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
-/* Before a broker is known by its number it stands there as it was configured. */
+/* Before a broker is known by its number, it stands there as it was configured. */
 static bool is_numbered(const json_t *broker)
 {
 	return json_integer_value(json_object_get(broker, "nodeid")) >= 0;

@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 
-/* Answers that follow each other so closely are of one episode, and a question may take so long. */
+/* Answers that follow each other so closely are of one episode; a question may take so long. */
 #define OVER_AFTER_MS 10000
 #define NOTE_EVERY_MS 60000
-/* An outage is not taken for a throttle for longer than that. */
+/* An outage is not taken for a throttle for longer than this. */
 #define SILENCE_MAX_MS 60000
 
 void wp_throttle_told(struct wp_throttle *t, const char *broker, int64_t throttle_ms)

@@ -5,7 +5,7 @@
 #include "login_request.h"
 #include "walpost/base/clock.h"
 
-/* Of a token that does not say how long it lasts. */
+/* A token that does not say how long it lasts is taken to last so long. */
 #define LIFETIME_MS (15 * 60 * 1000)
 
 static bool set_token(rd_kafka_t *rk, const struct wp_token *t, char *errstr, size_t size)
@@ -52,7 +52,7 @@ static void on_refresh(rd_kafka_t *rk, const char *config, void *opaque)
 		(void)wp_error_set(&error, rc, "librdkafka does not take the token: %s", errstr);
 	}
 	wp_token_release(&token);
-	/* It asks again in ten seconds. */
+	/* librdkafka asks again in ten seconds. */
 	if (rc != WP_OK)
 		(void)rd_kafka_oauthbearer_set_token_failure(rk, error.text);
 }
@@ -70,7 +70,7 @@ void wp_kafka_token_begin(rd_kafka_t *rk, const struct wp_kafka_options *options
 {
 	if (options->login == NULL)
 		return;
-	/* NULL: done; it fails only where the queue was not enabled. */
+	/* NULL means that it is done; it fails only where the queue was not enabled. */
 	rd_kafka_error_t *error = rd_kafka_sasl_background_callbacks_enable(rk);
 	if (error != NULL)
 		rd_kafka_error_destroy(error);

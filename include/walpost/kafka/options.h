@@ -1,4 +1,4 @@
-/* What the user may say about Kafka: librdkafka's own properties, passed through. */
+/* The user may say this about Kafka: librdkafka's own properties, passed through. */
 #ifndef WALPOST_KAFKA_OPTIONS_H
 #define WALPOST_KAFKA_OPTIONS_H
 
@@ -29,7 +29,7 @@ struct wp_kafka_options {
 		*throttle; /* told of each throttled answer to a producer; NULL: nobody asks */
 };
 
-/* NULL: it is not set. A name stands there once. */
+/* Returns NULL when it is not set. A name stands there once. */
 static inline const struct wp_property *wp_property_find(const struct wp_kafka_options *options,
 							 const char *name)
 {

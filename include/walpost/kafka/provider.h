@@ -1,5 +1,5 @@
 /*
- * Whose Kafka is this? Known by the host names of bootstrap.servers: what a provider compresses,
+ * Whose Kafka is this? It is known by the host names of bootstrap.servers: what a provider compresses,
  * limits and calls its rights differs, and kafka-acls.sh is of no use where rights are given by
  * the cloud's own IAM.
  *
@@ -31,18 +31,18 @@ enum wp_kafka_provider {
 	WP_KAFKA_PROVIDER_COUNT
 };
 
-/* By the first of host:port[,host:port...] that is known. */
+/* The first of host:port[,host:port...] that is known decides. */
 enum wp_kafka_provider wp_kafka_provider_find(const char *servers);
 const char *wp_kafka_provider_name(enum wp_kafka_provider provider);
-/* The limits that a relay meets first, as a part of a sentence; "": none. */
+/* Names the limits that a relay meets first, as a part of a sentence; "" when there are none. */
 const char *wp_kafka_provider_limits(enum wp_kafka_provider provider);
-/* Can it take that compression.type? */
+/* Does it take that compression.type? */
 bool wp_kafka_provider_takes(enum wp_kafka_provider provider, const char *compression);
 
 /* Is a token the only login there, at these ports? */
 bool wp_kafka_provider_wants_token(enum wp_kafka_provider provider, const char *servers);
 
-/* What is asked for: `topic` NULL is the cluster. */
+/* This right is asked for: `topic` NULL is the cluster. */
 struct wp_kafka_right {
 	enum wp_kafka_provider provider;
 	bool by_token;	       /* the login is OAUTHBEARER: the cloud's own identity */
@@ -51,9 +51,9 @@ struct wp_kafka_right {
 	const char *servers;
 };
 
-/* The provider's own way to give it. False: kafka-acls.sh does. */
+/* Writes the provider's own way to give it. Returns false when kafka-acls.sh does. */
 bool wp_kafka_provider_grant(const struct wp_kafka_right *right, char *cure, size_t size);
-/* The provider's own way to create a topic. False: kafka-topics.sh does. */
+/* Writes the provider's own way to create a topic. Returns false when kafka-topics.sh does. */
 bool wp_kafka_provider_create(enum wp_kafka_provider provider, const char *servers,
 			      const char *topic, int partitions, char *cure, size_t size);
 

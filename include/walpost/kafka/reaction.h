@@ -1,5 +1,5 @@
 /*
- * What a librdkafka error code calls for; does it say that Kafka does not let us in, and what is to be
+ * What does a librdkafka error code call for; does it say that Kafka does not let us in, and what is to be
  * corrected then? `text` is librdkafka's sentence. Pure.
  */
 #ifndef WALPOST_KAFKA_REACTION_H
@@ -11,14 +11,14 @@
 
 #include "walpost/base/error.h"
 
-/* For a delivery report with this error. Codes not in the table: WP_REACT_REWIND. */
+/* Is for a delivery report with this error. Codes that are not in the table call for WP_REACT_REWIND. */
 enum wp_reaction wp_kafka_reaction(rd_kafka_resp_err_t code);
-/* The closed list of codes that one event alone can cause. */
+/* Is it in the closed list of codes that one event alone can cause? */
 bool wp_kafka_is_event_level(rd_kafka_resp_err_t code);
-/* What to change on the topic, for such a code; NULL: nothing is known. Constant text. */
+/* Says what to change on the topic for such a code; NULL when nothing is known. The text is constant. */
 const char *wp_kafka_cure(rd_kafka_resp_err_t code);
 
-/* User or password, or their mechanism: they do not become right by waiting. */
+/* Is it about user or password, or their mechanism? They do not become right by waiting. */
 bool wp_authentication_is_login(rd_kafka_resp_err_t code);
 
 /*
@@ -33,10 +33,10 @@ bool wp_authentication_is_tls(rd_kafka_resp_err_t code, const char *text);
  * may pass, so it is not `wp_authentication_is_tls`.
  */
 bool wp_authentication_hung_up(const char *text);
-/* It has got none, and asked no broker. */
+/* Has the client got no token, and asked no broker? */
 bool wp_authentication_lacks_token(const char *text);
 
-/* Goes behind the text of one that hung up. */
+/* This goes behind the text of one that hung up. */
 #define WP_HUNG_UP_CURE                                                                     \
 	"; if this persists, that listener does not use TLS: correct security.protocol or " \
 	"bootstrap.servers in [kafka]"

@@ -43,13 +43,13 @@ enum wp_secrets_state {
 };
 
 void wp_secrets_init(struct wp_secrets *s, const struct wp_kafka_options *options);
-/* What was seen at the last check has been read since, and is in use. */
+/* Says that what was seen at the last check has been read since, and is in use. */
 void wp_secrets_apply(struct wp_secrets *s);
 /* `error` is written when UNUSABLE. */
 enum wp_secrets_state wp_secrets_check(struct wp_secrets *s, struct wp_error *error);
-/* At the last check only user or password of SASL had changed. */
+/* Had only user or password of SASL changed at the last check? */
 bool wp_secrets_is_login(const struct wp_secrets *s);
-/* What had changed at the last check: "ssl.key.location (/run/key.pem), ..."; "" nothing. */
+/* Writes what had changed at the last check: "ssl.key.location (/run/key.pem), ..."; "" when nothing had. */
 void wp_secrets_changed(const struct wp_secrets *s, struct wp_error *ret);
 
 #endif

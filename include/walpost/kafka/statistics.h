@@ -1,12 +1,12 @@
 /*
- * librdkafka's statistics (STATISTICS.md of librdkafka), as far as they are worth having. Pure.
+ * Reads librdkafka's statistics (STATISTICS.md of librdkafka), as far as they are worth having. Pure.
  */
 #ifndef WALPOST_KAFKA_STATISTICS_H
 #define WALPOST_KAFKA_STATISTICS_H
 
 #include "walpost/sink/sink.h"
 
-/* How often, when nobody says otherwise. */
+/* They come so often when nobody says otherwise. */
 #define WP_STATISTICS_EVERY_MS "5000"
 
 /* `text` is the JSON object; what it lacks is 0, what is no such object leaves `ret` as it was. */

@@ -22,9 +22,9 @@ struct wp_throttle {
 	bool on;
 };
 
-/* By an answer of that broker; 0: not any more. */
+/* An answer of that broker told it; 0 when it throttles no longer. */
 void wp_throttle_told(struct wp_throttle *t, const char *broker, int64_t throttle_ms);
-/* Takes what was told. True: it is to be logged, once for an episode and then each minute. */
+/* Takes what was told. Returns true when it is to be logged, once for an episode and then each minute. */
 bool wp_throttle_step(struct wp_throttle *t, int64_t now_ms);
 
 #endif
