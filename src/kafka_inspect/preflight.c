@@ -10,7 +10,7 @@
 #include "walpost/kafka/properties.h"
 #include "walpost/kafka/reaction.h"
 
-/* What the broker tells of itself, and what it would let us make. */
+/* Asks what the broker tells of itself, and what it would let us make. */
 
 static int number_of(const rd_kafka_ConfigResource_t *resource, const char *name)
 {
@@ -73,16 +73,6 @@ static void try_to_create(struct wp_asker *a)
 			a->cluster.may_create = WP_YES;
 	}
 	rd_kafka_event_destroy(event);
-}
-
-/* What the broker makes of topics that are missing. */
-static void asker_ask_cluster(struct wp_asker *a)
-{
-	if (!a->cluster.creates_topics)
-		return;
-	ask_broker(a);
-	if (a->cluster.auto_create != WP_NO)
-		try_to_create(a);
 }
 
 #define SLICE_MS 500
@@ -148,8 +138,8 @@ static enum wp_rc refuse(const struct wp_asker *a, struct wp_error *error)
 }
 
 /*
- * In slices, so that a refusal is told at once and not after the whole time; each longer than the
- * one before, for an answer that comes after its slice is not heard.
+ * Asks in slices, so that a refusal is told at once and not after the whole time; each is longer
+ * than the one before, for an answer that comes after its slice is not heard.
  */
 static enum wp_rc reach(struct wp_asker *a, struct wp_error *ret_sentence, struct wp_error *error)
 {
@@ -193,7 +183,7 @@ static void ask_each(const struct wp_asker *a, rd_kafka_queue_t *nowhere)
 	}
 }
 
-/* NULL: each answers. */
+/* Returns NULL when there is no such broker. */
 static const struct wp_broker_facts *first(const struct wp_asker *a, bool answers)
 {
 	for (size_t i = 0; i < a->cluster.told_count; i++)
@@ -315,7 +305,7 @@ static enum wp_rc open_asker(struct wp_asker *a, const struct wp_kafka_options *
 	if (rc != WP_OK)
 		return rc;
 	read_conf(a, conf);
-	/* To ask for a topic is to make it, where the broker does that. */
+	/* Asking for a topic makes it, where the broker does that. */
 	set(conf, "allow.auto.create.topics", "false");
 	set(conf, "statistics.interval.ms", STATS_EACH_MS);
 	rd_kafka_conf_set_events(conf,
@@ -328,7 +318,7 @@ static enum wp_rc open_asker(struct wp_asker *a, const struct wp_kafka_options *
 		return rc;
 	}
 	wp_kafka_token_begin(a->rk, options);
-	/* Its lines end with the queue: the sentence says what is to be known. */
+	/* The client's lines end with the queue: the sentence says what is to be known. */
 	(void)rd_kafka_set_log_queue(a->rk, NULL);
 	a->queue = rd_kafka_queue_get_main(a->rk);
 	return WP_OK;
@@ -371,7 +361,12 @@ static void check_all(struct wp_asker *a, const struct wp_topic_wanted *topics, 
 		return;
 	check_idempotence(a, ret);
 	a->deadline_ms = now_ms() + timeout_ms; /* for what comes now */
-	asker_ask_cluster(a);
+	/* What would the broker make of topics that are missing? */
+	if (a->cluster.creates_topics) {
+		ask_broker(a);
+		if (a->cluster.auto_create != WP_NO)
+			try_to_create(a);
+	}
 	wp_cluster_judge(&a->cluster, ret);
 	wp_asker_check_topics(a, topics, topic_count, ret);
 }

@@ -39,7 +39,7 @@ static void read_error(struct wp_asker *a, rd_kafka_event_t *event)
 		wp_asker_read_fatal(a);
 		return;
 	}
-	/* That all are down says less than why. */
+	/* That all brokers are down says less than why. */
 	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && a->trouble.text[0] != '\0')
 		return;
 	/* What refused us may be followed by less. */
@@ -51,7 +51,8 @@ static void read_error(struct wp_asker *a, rd_kafka_event_t *event)
 	a->is_refused = wp_authentication_is_login(code) || wp_authentication_is_tls(code, text);
 }
 
-/* "eos": { "idemp_state": "Assigned", ... }: no other way tells that a producer id was given. */
+/* Reads "eos": { "idemp_state": "Assigned", ... }: nothing else tells that a producer id was
+ * given. */
 static void read_statistics(struct wp_asker *a, rd_kafka_event_t *event)
 {
 	const char *at = strstr(rd_kafka_event_stats(event), "\"idemp_state\"");
@@ -99,7 +100,7 @@ rd_kafka_AdminOptions_t *wp_asker_admin_options(const struct wp_asker *a, rd_kaf
 	int left = wp_asker_left_ms(a);
 	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(a->rk, op);
 
-	/* Both in range by construction. */
+	/* Both values are in range by construction. */
 	(void)rd_kafka_AdminOptions_set_request_timeout(
 		options, left < ANSWER_TIMEOUT_MS ? left + 1 : ANSWER_TIMEOUT_MS, errstr,
 		sizeof(errstr));
@@ -159,7 +160,8 @@ void wp_asker_take_brokers(struct wp_asker *a, const struct rd_kafka_metadata *m
 	}
 }
 
-/* "sasl_ssl://host:port/id: Connect to ... failed: ... (after 3ms in state CONNECT)" */
+/* The text is like "sasl_ssl://host:port/id: Connect to ... failed: ... (after 3ms in state
+ * CONNECT)". */
 void wp_asker_broker_failed(struct wp_asker *a, const char *text)
 {
 	char prefix[340];

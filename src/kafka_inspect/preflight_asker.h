@@ -1,6 +1,6 @@
 /*
- * What the parts of the preflight share: a client that asks, and what it heard beside the
- * answers. Its main queue brings both.
+ * The parts of the preflight share this: a client that asks, and what it heard beside the answers. Its main
+ * queue brings both.
  */
 #ifndef WALPOST_SRC_KAFKA_INSPECT_PREFLIGHT_ASKER_H
 #define WALPOST_SRC_KAFKA_INSPECT_PREFLIGHT_ASKER_H
@@ -28,7 +28,7 @@ struct wp_broker_facts {
 
 #define WP_BROKERS_TOLD_MAX 128
 
-/* What the cluster is like, and what we want of it. */
+/* This says what the cluster is like, and what we want of it. */
 struct wp_cluster_facts {
 	char servers[512]; /* for commands */
 	enum wp_kafka_provider provider;
@@ -75,12 +75,12 @@ struct wp_topic_facts {
 	char reassignment[WP_REASSIGNMENT_SIZE]; /* JSON that gives more replicas; "": none */
 };
 
-/* How the right is given there: `topic` NULL is the cluster. */
+/* Says how the right is given there: `topic` NULL is the cluster. */
 void wp_cluster_cure_right(const struct wp_cluster_facts *cluster, const char *operation,
 			   const char *topic, char *ret, size_t size);
-/* What differs with the provider; no broker needs to have answered. */
+/* Judges what differs with the provider; no broker needs to have answered. */
 void wp_kafka_provider_judge(const struct wp_cluster_facts *cluster, struct wp_findings *ret);
-/* False: none of them answers, so that nothing more can be asked. */
+/* Returns false when none of them answers, so that nothing more can be asked. */
 bool wp_brokers_judge(const struct wp_cluster_facts *cluster, struct wp_findings *ret);
 bool wp_broker_is_silent(const struct wp_cluster_facts *cluster, int32_t id);
 void wp_cluster_judge(const struct wp_cluster_facts *cluster, struct wp_findings *ret);
@@ -96,7 +96,7 @@ struct wp_acl {
 	rd_kafka_AclPermissionType_t permission;
 };
 
-/* `principal` "": only what is for everybody counts. `ret_denial` is written when it is denied. */
+/* With `principal` "" only what is for everybody counts. `ret_denial` is written when it is denied. */
 enum wp_right wp_acl_judge(const struct wp_acl *acls, size_t count, const char *principal,
 			   rd_kafka_AclOperation_t operation, const struct wp_acl **ret_denial);
 
@@ -123,30 +123,30 @@ int wp_asker_left_ms(const struct wp_asker *a);
 void wp_asker_read_fatal(struct wp_asker *a);
 /* Takes what came beside an answer; destroys the event. */
 void wp_asker_take(struct wp_asker *a, rd_kafka_event_t *event);
-/* The next event of that kind; the caller destroys it. NULL: the time is over. */
+/* Returns the next event of that kind, which the caller destroys, or NULL when the time is over. */
 rd_kafka_event_t *wp_asker_wait(struct wp_asker *a, rd_kafka_event_type_t kind);
 
 /*
- * For the broker that answered already: to look for the controller first would take time, and
+ * The options are for the broker that answered already: looking for the controller first would take time, and
  * since KRaft all brokers pass on what is its. The caller destroys them.
  */
 rd_kafka_AdminOptions_t *wp_asker_admin_options(const struct wp_asker *a, rd_kafka_admin_op_t op);
 
-/* Of the brokers, those that the metadata names, */
+/* Takes the brokers that the metadata names. */
 void wp_asker_take_brokers(struct wp_asker *a, const struct rd_kafka_metadata *metadata);
-/* and what librdkafka tells of them: errors, and statistics. */
+/* These take what librdkafka tells of them: errors, and statistics. */
 void wp_asker_broker_failed(struct wp_asker *a, const char *text);
 void wp_asker_brokers_up(struct wp_asker *a, const char *statistics);
 
-/* preflight_topics.c: all of them, judged. */
+/* Judges all of them (preflight_topics.c). */
 void wp_asker_check_topics(struct wp_asker *a, const struct wp_topic_wanted *topics, size_t count,
 			   struct wp_findings *ret);
 
-/* The configuration of a topic or of the broker. NULL: not told, and why. The event owns it. */
+/* Gives the configuration of a topic or of the broker, or NULL when it was not told, and why. The event owns it. */
 const rd_kafka_ConfigResource_t *wp_asker_config(struct wp_asker *a, rd_kafka_ResourceType_t kind,
 						 const char *name, rd_kafka_event_t **ret_event,
 						 rd_kafka_resp_err_t *ret_code);
-/* Its value, or NULL. */
+/* Gives its value, or NULL. */
 const char *wp_config_value(const rd_kafka_ConfigResource_t *resource, const char *name);
 
 #endif

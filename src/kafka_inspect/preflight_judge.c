@@ -1,3 +1,4 @@
+/* Judges brokers, cluster and topics for the preflight: facts in, findings out. */
 #include "preflight_asker.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 
 enum { REPLICAS_ADVISED = 3, IN_SYNC_ADVISED = 2, TOPIC_LIMIT_USUAL = 1048588, MARGIN = 1024 };
 
-/* What the judgements share; `cure` belongs to the finding that is written next. */
+/* The judgements share this; `cure` belongs to the finding that is written next. */
 struct kafka_judge {
 	const struct wp_topic_wanted *wanted;
 	const struct wp_topic_facts *facts;
@@ -83,7 +84,8 @@ void wp_kafka_provider_judge(const struct wp_cluster_facts *cluster, struct wp_f
 	}
 }
 
-/* The right, as the provider gives it, else by an ACL. `topic` NULL: on the cluster. */
+/* The cure gives the right as the provider gives it, else by an ACL. `topic` NULL means the
+ * cluster. */
 void wp_cluster_cure_right(const struct wp_cluster_facts *cluster, const char *operation,
 			   const char *topic, char *ret, size_t size)
 {
@@ -114,7 +116,7 @@ bool wp_broker_is_silent(const struct wp_cluster_facts *cluster, int32_t id)
 	return false;
 }
 
-/* As many as there is room for. */
+/* Lists as many as there is room for. */
 static void list_silent(const struct wp_cluster_facts *cluster, char *ret, size_t size)
 {
 	size_t used = 0;
@@ -218,7 +220,7 @@ static const char *origin(const struct kafka_judge *c)
 	return origins[c->wanted->use];
 }
 
-/* As many replicas as are safe, and there are brokers. */
+/* The topic gets as many replicas as are safe, and as there are brokers. */
 static void cure_missing(struct kafka_judge *c)
 {
 	int replicas =
@@ -263,7 +265,7 @@ static void cure_right(struct kafka_judge *c, const char *operation)
 	wp_cluster_cure_right(c->cluster, operation, c->wanted->name, c->cure, sizeof(c->cure));
 }
 
-/* False: there is nothing more to be said of it. */
+/* Returns false when there is nothing more to be said of it. */
 static bool judge_existence(struct kafka_judge *c)
 {
 	switch (c->facts->code) {
@@ -488,7 +490,7 @@ static void judge_time(struct kafka_judge *c)
 	     "outbox.column.timestamp");
 }
 
-/* The right is what lacks only where the broker says so. */
+/* The right is what is lacking only where the broker says so. */
 static void judge_no_config(struct kafka_judge *c)
 {
 	switch (c->facts->config_code) {
@@ -565,7 +567,7 @@ static void judge_write(struct kafka_judge *c)
 	}
 }
 
-/* Wanted only where a server may be behind what was delivered from it (relay_behind). */
+/* Reading is wanted only where a server may be behind what was delivered from it (relay_behind). */
 static void judge_read(struct kafka_judge *c)
 {
 	bool is_refused = c->facts->read == WP_RIGHT_REFUSED || c->facts->read == WP_RIGHT_DENIED;

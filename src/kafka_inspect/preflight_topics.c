@@ -1,4 +1,4 @@
-/* What the broker tells of topics. */
+/* Asks what the broker tells of topics. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,16 +7,16 @@
 #include "walpost/base/buffer.h"
 
 /*
- * Without writing: since 2.3.0 librdkafka asks the broker which operations it would let us do.
- * Why it would not, and before 2.3.0 all that can be known, is in the ACLs, for those who may
- * list them. Kafka without an authorizer lets all do all.
+ * Nothing is written: since 2.3.0 librdkafka asks the broker which operations it would let us do.
+ * Why it would not, and before 2.3.0 all that can be known, is in the ACLs, for those who may list
+ * them. Kafka without an authorizer lets all do all.
  */
 
 /* -- the list of ACLs -------------------------------------------------------------- */
 
 enum { ACLS_MAX = 256 };
 
-/* What the broker itself has said stands, but for why it refuses. */
+/* What the broker itself has said stands, except that the list says why it refuses. */
 static void learn(enum wp_right *right, enum wp_right listed)
 {
 	if (*right == WP_RIGHT_NOT_KNOWN || listed == WP_RIGHT_DENIED)
@@ -132,14 +132,6 @@ static void ask_broker(struct wp_asker *a, const char *topic, struct wp_topic_fa
 
 #endif
 
-/* May we write to, and read, that topic? */
-static void asker_ask_rights(struct wp_asker *a, const char *topic, struct wp_topic_facts *facts)
-{
-	ask_broker(a, topic, facts);
-	if (facts->write != WP_RIGHT_GRANTED)
-		ask_acls(a, topic, facts);
-}
-
 enum { REPLICAS_ADVISED = 3, METADATA_TIMEOUT_MS = 5000 };
 
 /* -- more replicas, as JSON for Kafka's tool -------------------------------------------- */
@@ -152,7 +144,8 @@ static bool has_replica(const struct rd_kafka_metadata_partition *p, int32_t bro
 	return false;
 }
 
-/* Those that it has, in their order, then others, beginning with another for each partition. */
+/* The partition keeps the replicas that it has, in their order, then gets others, beginning with
+ * another for each partition. */
 static void append_partition(struct wp_writer *w, const struct rd_kafka_metadata *m,
 			     const struct rd_kafka_metadata_partition *p, int wanted)
 {
@@ -286,7 +279,10 @@ void wp_asker_check_topics(struct wp_asker *a, const struct wp_topic_wanted *top
 		ask_metadata(a, topics[i].name, &facts);
 		if (facts.code == RD_KAFKA_RESP_ERR_NO_ERROR && facts.partitions > 0) {
 			ask_config(a, topics[i].name, &facts);
-			asker_ask_rights(a, topics[i].name, &facts);
+			/* May we write to, and read, that topic? */
+			ask_broker(a, topics[i].name, &facts);
+			if (facts.write != WP_RIGHT_GRANTED)
+				ask_acls(a, topics[i].name, &facts);
 		}
 		wp_topic_judge(&topics[i], &facts, &a->cluster, ret);
 	}

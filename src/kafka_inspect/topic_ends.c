@@ -9,11 +9,11 @@
 #include "walpost/kafka_inspect/topic_ends.h"
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))
-/* Read at once: each may hold a fetched batch. */
+/* So many partitions are read at once: each may hold a fetched batch. */
 #define WINDOW 64
 #define POLL_MS 100
 
-/* How many messages before the end: more when none of ours was among them. */
+/* Reading begins so many messages before the end: more when none of ours was among them. */
 static const int64_t depths[] = { 20, 400, 4096 };
 
 struct part {
@@ -70,15 +70,6 @@ static bool open_consumer(struct reader *r, const struct wp_kafka_options *optio
 	return true;
 }
 
-/* Then one is just being replaced, and later a consumer is made of it. */
-static bool is_of_files(const struct wp_kafka_options *options)
-{
-	struct wp_secrets secrets;
-
-	wp_secrets_init(&secrets, options);
-	return secrets.count > 0;
-}
-
 static void read_events(struct reader *r)
 {
 	rd_kafka_event_t *event;
@@ -86,7 +77,7 @@ static void read_events(struct reader *r)
 	while ((event = rd_kafka_queue_poll(r->main, 0)) != NULL) {
 		bool is_error = rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR;
 		rd_kafka_resp_err_t code = rd_kafka_event_error(event);
-		/* That all are down says less than why. */
+		/* That all brokers are down says less than why. */
 		bool says_less =
 			code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && r->trouble.text[0] != '\0';
 		if (is_error && !says_less)
@@ -150,8 +141,8 @@ static bool add_topics(struct reader *r, const struct rd_kafka_metadata *metadat
 }
 
 /*
- * In slices, to tell at the end why nobody answered; each longer than the one before, for an
- * answer that comes after its slice is not heard.
+ * Asks in slices, to tell at the end why nobody answered; each is longer than the one before, for
+ * an answer that comes after its slice is not heard.
  */
 static bool find_partitions(struct reader *r)
 {
@@ -174,7 +165,8 @@ static bool find_partitions(struct reader *r)
 	r->trouble.text[0] = '\0';
 	bool added = add_topics(r, metadata);
 	rd_kafka_metadata_destroy(metadata);
-	/* Now that the topics are known by name: else it asks for their leaders a second later. */
+	/* The topics are known by name now, so their leaders are asked for: else it asks for
+	 * them a second later. */
 	if (added && r->topic_count > 0 &&
 	    rd_kafka_metadata(r->rk, 0, NULL, &metadata, left_ms(r)) == RD_KAFKA_RESP_ERR_NO_ERROR)
 		rd_kafka_metadata_destroy(metadata);
@@ -191,7 +183,8 @@ static const char *name_of(const struct reader *r, const struct part *p)
 	return rd_kafka_topic_name(r->topics[p->topic]);
 }
 
-/* The first of that name: before data could say no such name, its headers stood behind ours. */
+/* Finds the first header of that name: before data could say no such name, its headers stood
+ * behind ours. */
 static bool find_header(const rd_kafka_headers_t *headers, const char *name, struct wp_span *ret)
 {
 	const void *value;
@@ -203,7 +196,7 @@ static bool find_header(const rd_kafka_headers_t *headers, const char *name, str
 	return true;
 }
 
-/* False: none of walpost's, or another source's. */
+/* Returns false when the position is none of walpost's, or another source's. */
 static bool read_position(const struct reader *r, const rd_kafka_message_t *m,
 			  struct wp_position *ret)
 {
@@ -257,7 +250,7 @@ static void give_up(struct reader *r, struct part *p, const char *reason)
 	stop(r, p);
 }
 
-/* Where the offset is before the first, the first it is. */
+/* Where the offset would be before the first record, reading starts at the first. */
 static void start(struct reader *r, struct part *p)
 {
 	int64_t offset = RD_KAFKA_OFFSET_TAIL(depths[p->depth]);
@@ -268,7 +261,8 @@ static void start(struct reader *r, struct part *p)
 		give_up(r, p, rd_kafka_err2str(rd_kafka_last_error()));
 }
 
-/* At its end: all that was asked for has been seen. `end` is the offset behind the last. */
+/* The partition is at its end: all that was asked for has been seen. `end` is the offset behind
+ * the last. */
 static void reach_end(struct reader *r, struct part *p, int64_t end)
 {
 	bool is_whole = end <= depths[p->depth];
@@ -282,7 +276,7 @@ static void reach_end(struct reader *r, struct part *p, int64_t end)
 		give_up(r, p, "no event with walpost-position among its last records");
 		return;
 	}
-	/* Among compacted, foreign or control records: further back. */
+	/* Only compacted, foreign or control records were seen, so it goes further back. */
 	(void)rd_kafka_consume_stop(r->topics[p->topic], p->partition);
 	r->running--;
 	p->depth++;
@@ -372,8 +366,11 @@ void wp_topic_ends_read(const struct wp_kafka_options *options,
 
 	*ret = (struct wp_topic_ends){ .state = WP_TOPIC_ENDS_KNOWN };
 	if (!open_consumer(&r, options)) {
-		ret->state =
-			is_of_files(options) ? WP_TOPIC_ENDS_UNREACHABLE : WP_TOPIC_ENDS_UNKNOWN;
+		/* With files behind [kafka], one is just being replaced, and later a consumer is
+		 * made of it. */
+		struct wp_secrets secrets;
+		wp_secrets_init(&secrets, options);
+		ret->state = secrets.count > 0 ? WP_TOPIC_ENDS_UNREACHABLE : WP_TOPIC_ENDS_UNKNOWN;
 		(void)wp_error_set(
 			&ret->error, WP_CONFIG,
 			"librdkafka cannot create a consumer with the settings in [kafka]");

@@ -1,3 +1,4 @@
+/* Reads the ends of topics on the worker, one question at a time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -5,7 +6,7 @@
 
 #define TOPIC_ENDS_MS 15000
 
-/* Owned by the job. */
+/* The job owns this. */
 struct asking {
 	const struct wp_kafka_options *options; /* borrowed: outlives the worker's jobs */
 	struct wp_topic_ends_question question;
@@ -68,7 +69,7 @@ void wp_topic_ends_job_ask(struct wp_topic_ends_job *j,
 		j->is_asking = true;
 		return;
 	}
-	/* Asked again later, as when nobody answers. */
+	/* It is asked again later, as when nobody answers. */
 	j->answer.state = WP_TOPIC_ENDS_UNREACHABLE;
 	(void)wp_error_set(&j->answer.error, WP_FULL, "the worker accepts no more jobs");
 }

@@ -7,7 +7,7 @@
 #include "walpost/base/clock.h"
 #include "walpost/kafka_inspect/topic_reader.h"
 
-/* Read at once: each may hold a fetched batch. */
+/* So many partitions are read at once: each may hold a fetched batch. */
 #define WINDOW 64
 #define POLL_MS 100
 #define ANSWER_MS 15000
@@ -208,7 +208,7 @@ static enum wp_rc take_times(struct wp_topic_reader *r,
 		const rd_kafka_topic_partition_t *found = &times->elems[i];
 		if (found->err != RD_KAFKA_RESP_ERR_NO_ERROR)
 			return refuse(name_of(r, p), found->err, error);
-		/* Below zero: all records are older. */
+		/* An offset below zero means that all records are older. */
 		p->start = found->offset < 0 ? p->end : found->offset;
 		p->next = p->start;
 	}
@@ -255,7 +255,7 @@ static enum wp_rc read_headers(struct wp_topic_reader *r, const rd_kafka_message
 		const char *name = NULL;
 		const void *value = NULL;
 		size_t size = 0;
-		/* It is there: there are so many. */
+		/* The header is there: `i` is below their number. */
 		(void)rd_kafka_header_get_all(headers, i, &name, &value, &size);
 		r->headers[i] = (struct wp_header){
 			.name = wp_span_of(name),
@@ -365,7 +365,7 @@ static enum wp_rc start_more(struct wp_topic_reader *r, struct wp_error *error)
 	return rc;
 }
 
-/* What came within a while, at most; whether something came. */
+/* Reads what comes within a while, at most; says whether something came. */
 static enum wp_rc read_some(struct wp_topic_reader *r, const struct wp_topic_reading *reading,
 			    bool *ret_came, struct wp_error *error)
 {
@@ -384,13 +384,6 @@ static enum wp_rc read_some(struct wp_topic_reader *r, const struct wp_topic_rea
 	}
 	read_events(r);
 	return rc;
-}
-
-static enum wp_rc say_silence(const struct wp_topic_reader *r, struct wp_error *error)
-{
-	return wp_error_set(
-		error, WP_IO, "Kafka has sent no record for %d s: %s", SILENCE_MS / 1000,
-		r->trouble.text[0] != '\0' ? r->trouble.text : "it answers, but without records");
 }
 
 enum wp_rc wp_topic_reader_read(struct wp_topic_reader *r, const struct wp_topic_reading *reading,
@@ -414,7 +407,11 @@ enum wp_rc wp_topic_reader_read(struct wp_topic_reader *r, const struct wp_topic
 			return wp_error_set(error, WP_IO, "interrupted");
 		heard_ms = came ? wp_clock_us() / 1000 : heard_ms;
 		if (rc == WP_OK && wp_clock_us() / 1000 - heard_ms > SILENCE_MS)
-			return say_silence(r, error);
+			return wp_error_set(error, WP_IO, "Kafka has sent no record for %d s: %s",
+					    SILENCE_MS / 1000,
+					    r->trouble.text[0] != '\0'
+						    ? r->trouble.text
+						    : "it answers, but without records");
 	}
 	return rc;
 }

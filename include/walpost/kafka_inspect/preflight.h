@@ -1,7 +1,7 @@
 /*
- * What `walpost check` asks of Kafka: are the brokers reached, do they let us in and produce,
- * and will the topics do that are known beforehand. Produces nothing, creates nothing. Blocks:
- * the relay calls it on the worker only.
+ * `walpost check` asks this of Kafka: are the brokers reached, do they let us in and produce, and will the
+ * topics do that are known beforehand? It produces nothing and creates nothing. It blocks: the relay calls it
+ * on the worker only.
  */
 #ifndef WALPOST_KAFKA_INSPECT_PREFLIGHT_H
 #define WALPOST_KAFKA_INSPECT_PREFLIGHT_H
@@ -14,7 +14,7 @@
 #include "walpost/kafka/options.h"
 #include "walpost/wal/lsn.h"
 
-/* How it is known that events go there. */
+/* This says how it is known that events go there. */
 enum wp_topic_use {
 	WP_TOPIC_ROUTED,       /* an outbox names it, for all its events */
 	WP_TOPIC_DEAD_LETTERS, /* those that can never be delivered */
@@ -22,7 +22,7 @@ enum wp_topic_use {
 	WP_TOPIC_AHEAD,	       /* an event that the slot holds is for it */
 };
 
-/* Of the events that wait for a relay, and at whose refusal it stops: the largest. */
+/* The largest of the events that wait for a relay, and at whose refusal it stops. */
 struct wp_topic_largest {
 	size_t size; /* of its batch, without compression; 0: there is none */
 	struct wp_excerpt id;
@@ -38,8 +38,8 @@ struct wp_topic_wanted {
 };
 
 /*
- * WP_OK with a sentence naming brokers and cluster. WP_CONFIG: wrong properties,
- * credentials or TLS; WP_IO: nobody answered within timeout_ms.
+ * Returns WP_OK with a sentence that names brokers and cluster; WP_CONFIG for wrong properties, credentials
+ * or TLS; WP_IO when nobody answered within timeout_ms.
  */
 enum wp_rc wp_kafka_reach(const struct wp_kafka_options *options, int timeout_ms,
 			  struct wp_error *ret_sentence, struct wp_error *error) WP_MUST_CHECK;
