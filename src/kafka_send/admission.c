@@ -9,7 +9,8 @@
 #define ASK_CREATED_MS 100
 /* Brokers that create topics say at first that there is none. */
 #define CREATION_MS 5000
-/* Why a topic is not created: once it is known, and where nobody said. */
+/* Why a topic is not created is asked again after so long: once it is known, and where nobody
+ * said. */
 #define WHY_FRESH_MS 60000
 #define WHY_AGAIN_MS 5000
 #define DISTRUST_FIRST_MS 1000
@@ -100,7 +101,7 @@ static bool is_due_to_ask(const struct wp_admission *a, const struct wp_topic *t
 	return is_waited_for(a, topic) && now_ms >= topic->ask_at_ms;
 }
 
-/* The brokers were asked to: for so long nobody knows yet whether they do. */
+/* The brokers were asked to create it: for so long nobody knows yet whether they do. */
 static bool is_being_created(const struct wp_admission *a, const struct wp_topic *topic,
 			     int64_t now_ms, int64_t for_ms)
 {
@@ -108,14 +109,14 @@ static bool is_being_created(const struct wp_admission *a, const struct wp_topic
 	       now_ms - topic->troubled_at_ms < for_ms;
 }
 
-/* Known before it is told that the topic is missing. */
+/* The reason is to be known before it is told that the topic is missing. */
 static bool wants_why(const struct wp_admission *a, const struct wp_topic *topic, int64_t now_ms)
 {
 	return a->rules.creates_topics && topic->trouble == WP_TOPIC_MISSING &&
 	       now_ms >= topic->why_at_ms && !is_being_created(a, topic, now_ms, CREATION_MS / 2);
 }
 
-/* All that are due in one question, those used last at its end: more than fit follow. */
+/* Puts all that are due in one question, those used last at its end: what does not fit follows. */
 static size_t add_due(struct wp_admission *a, int64_t now_ms)
 {
 	size_t count = 0;
@@ -131,7 +132,7 @@ static size_t add_due(struct wp_admission *a, int64_t now_ms)
 	return count;
 }
 
-/* Those that are expected, in the same question as others, or in one of their own. */
+/* Puts those that are expected in the same question as others, or in one of their own. */
 static size_t add_expected(struct wp_admission *a, int64_t now_ms)
 {
 	size_t count = 0;
@@ -151,14 +152,6 @@ static size_t add_expected(struct wp_admission *a, int64_t now_ms)
 	return count;
 }
 
-static void ask_due_later(struct wp_admission *a, int64_t now_ms)
-{
-	for (struct wp_topic *t = a->topics.newest; t != NULL; t = t->older) {
-		if (is_due_to_ask(a, t, now_ms))
-			ask_later(t, now_ms);
-	}
-}
-
 void wp_admission_ask(struct wp_admission *a, const struct wp_client *client,
 		      struct wp_worker *worker, int64_t now_ms)
 {
@@ -168,8 +161,11 @@ void wp_admission_ask(struct wp_admission *a, const struct wp_client *client,
 	if (count == 0 || wp_inquiry_ask(a->inquiry, client, worker, WP_INQUIRY_TOPICS,
 					 wp_admission_known_topic(a)) == WP_OK)
 		return;
-	/* No room on the worker. */
-	ask_due_later(a, now_ms);
+	/* The worker has no room. */
+	for (struct wp_topic *t = a->topics.newest; t != NULL; t = t->older) {
+		if (is_due_to_ask(a, t, now_ms))
+			ask_later(t, now_ms);
+	}
 	a->expected_at_ms = now_ms + ASK_AGAIN_MS;
 }
 
@@ -277,13 +273,6 @@ static void apply_topic_answer(struct wp_admission *a, struct wp_topic *topic,
 	}
 }
 
-static void not_heard(struct wp_admission *a, struct wp_topic *topic, int64_t now_ms)
-{
-	ask_later(topic, now_ms);
-	if (topic->is_expected)
-		a->expected_at_ms = now_ms + ASK_AGAIN_MS;
-}
-
 const struct wp_topic *wp_admission_learn(struct wp_admission *a, const struct wp_answer *answer,
 					  size_t index, int64_t now_ms)
 {
@@ -292,10 +281,13 @@ const struct wp_topic *wp_admission_learn(struct wp_admission *a, const struct w
 
 	if (topic == NULL)
 		return NULL;
-	if (answer->heard)
+	if (answer->heard) {
 		apply_topic_answer(a, topic, asked, now_ms);
-	else
-		not_heard(a, topic, now_ms);
+	} else {
+		ask_later(topic, now_ms);
+		if (topic->is_expected)
+			a->expected_at_ms = now_ms + ASK_AGAIN_MS;
+	}
 	return answer->heard && asked->code == RD_KAFKA_RESP_ERR_NO_ERROR ? topic : NULL;
 }
 
@@ -316,7 +308,7 @@ static enum wp_topic_trouble trouble_of(rd_kafka_resp_err_t code)
 	}
 }
 
-/* Longer each time: the topic may be there and still not take what we send. */
+/* It is longer each time: the topic may be there and still not take what we send. */
 static int64_t distrust_ms(unsigned failures)
 {
 	int64_t wait = DISTRUST_FIRST_MS;
@@ -368,7 +360,8 @@ static bool is_in_trouble(const struct wp_admission *a, const struct wp_topic *t
 	return topic->trouble != WP_TOPIC_FINE && !is_being_created(a, topic, now_ms, CREATION_MS);
 }
 
-/* That of the record taken first; else that of the one outside. NULL: none. */
+/* Returns the topic of the record taken first, else that of the one outside; NULL when neither
+ * is in trouble. */
 static const struct wp_topic *in_trouble(const struct wp_admission *a, int64_t now_ms)
 {
 	const struct wp_topic *first = NULL;

@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-/* Nothing reported for so long: what is sent may be for partitions that have no leader now. */
+/* When nothing is reported for so long, what is sent may be for partitions that have no leader
+ * now. */
 #define STILL_MS 1000
 
 /*
@@ -12,7 +13,7 @@
  */
 bool wp_backlog_is_free(const struct wp_backlog *b, bool has_room)
 {
-	/* Behind those deferred before, though there is room again: in turn. */
+	/* It goes behind those deferred before, though there is room again: they take turns. */
 	return b->first_deferred == NULL && has_room;
 }
 

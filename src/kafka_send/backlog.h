@@ -19,21 +19,21 @@ struct wp_backlog {
 	struct wp_queue given_back; /* each with its report */
 };
 
-/* False: a record that could be sent is to be queued, and its topic deferred, for others go first. */
+/* Returns false when a record that could be sent is to be queued, and its topic deferred, for others go first. */
 bool wp_backlog_is_free(const struct wp_backlog *b, bool has_room);
 void wp_backlog_defer(struct wp_backlog *b, struct wp_topic *topic, int64_t now_ms);
 /*
- * The deferred topic whose turn it is: NULL if there is none, or no room for more in librdkafka and
- * something was reported within the last second.
+ * Returns the deferred topic whose turn it is, or NULL if there is none, or no room for more in librdkafka
+ * and something was reported within the last second.
  */
 struct wp_topic *wp_backlog_next_deferred(struct wp_backlog *b, bool has_room,
 					  int64_t reported_at_ms, int64_t now_ms);
-/* Takes one unsent; its report is collected. */
+/* Takes a record that was not sent; its report is collected. */
 void wp_backlog_give_back(struct wp_backlog *b, struct wp_queued *item,
 			  const struct wp_report *report);
-/* All that are queued, as purged. */
+/* Gives back all that are queued, as purged. */
 void wp_backlog_purge(struct wp_backlog *b, struct wp_topics *topics);
-/* The reports of those given back. */
+/* Gives the reports of those given back. */
 size_t wp_backlog_collect(struct wp_backlog *b, struct wp_report *reports, size_t max);
 /* Forgets all, without reports. */
 void wp_backlog_drop(struct wp_backlog *b, struct wp_topics *topics);

@@ -13,7 +13,7 @@
 #define WORKER_FULL_RETRY_MS 100
 /* A client takes so many for each broker before another is opened. */
 #define PARTITIONS_PER_BROKER 256
-/* Below a limit by this much a batch also fits if we count its frame a little wrong. */
+/* When it is below a limit by this much, a batch also fits if we count its frame a little wrong. */
 #define BATCH_MARGIN 64
 
 enum wp_rc wp_clients_init(struct wp_clients *c, const struct wp_kafka_options *options,
@@ -85,7 +85,7 @@ bool wp_clients_may_open(const struct wp_clients *c, int64_t now_ms)
 
 /* ---- closing ---- */
 
-/* Owned by the job. */
+/* The job owns this. */
 struct destroying {
 	rd_kafka_t *rks[WP_CLIENTS_MAX];
 	size_t count;
@@ -130,7 +130,7 @@ void wp_clients_step(struct wp_clients *c)
 
 void wp_clients_close(struct wp_clients *c)
 {
-	/* None is open while others are still to be destroyed. */
+	/* No client is open while others are still to be destroyed. */
 	assert(c->count == 0 || c->closed_count == 0);
 	while (c->count > 0)
 		c->closed[c->closed_count++] = wp_client_close(&c->list[--c->count]);
@@ -182,7 +182,7 @@ static size_t with_fewest_partitions(const struct wp_clients *c)
 	return fewest;
 }
 
-/* Without it those that are open take more: slower, and nothing else. */
+/* Without one more, those that are open take more partitions: slower, and nothing else. */
 static bool open_one_more(struct wp_clients *c)
 {
 	struct wp_error error;
@@ -239,7 +239,7 @@ bool wp_clients_fit_batches(struct wp_clients *c, const char *topic, size_t limi
 	wp_log(WP_LOG_INFO, "kafka_batch_size", WP_TEXT("topic", topic),
 	       WP_INT("topic_limit", limit), WP_INT("from", now),
 	       WP_INT("to", c->shape.batch_size));
-	/* One by one no batch holds two events anyway. */
+	/* When records go one by one, no batch holds two events anyway. */
 	return c->shape.batching == WP_BATCHING_NORMAL;
 }
 
@@ -268,7 +268,7 @@ bool wp_clients_set_login(struct wp_clients *c, const char *user, const char *pa
 
 void wp_clients_set_token(struct wp_clients *c, const struct wp_token *token)
 {
-	/* One that does not take it asks for its own. */
+	/* A client that does not take it asks for its own. */
 	for (size_t i = 0; i < c->count; i++)
 		(void)wp_kafka_token_hand_over(c->list[i].rk, token);
 }
@@ -286,8 +286,8 @@ rd_kafka_event_t *wp_clients_poll(struct wp_clients *c)
 
 void wp_clients_purge(struct wp_clients *c)
 {
-	/* Without waiting for the broker threads to have done it. It cannot fail
-	 * with these flags, and what is not purged is delivered. */
+	/* It does not wait for the broker threads to have done it. It cannot fail with these
+	 * flags, and what is not purged is delivered. */
 	for (size_t i = 0; i < c->count; i++)
 		(void)rd_kafka_purge(c->list[i].rk,
 				     RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_NON_BLOCKING);

@@ -46,45 +46,45 @@ struct wp_clients {
 	uint64_t destroy_job;
 };
 
-/* WP_NOMEM: no eventfd. */
+/* Returns WP_NOMEM when there is no eventfd. */
 enum wp_rc wp_clients_init(struct wp_clients *c, const struct wp_kafka_options *options,
 			   const struct wp_kafka_bounds *bounds, struct wp_worker *worker,
 			   struct wp_error *error) WP_MUST_CHECK;
-/* Closed before. What the worker has no room for ends with the process. */
+/* They are to be closed before. What the worker has no room for ends with the process. */
 void wp_clients_release(struct wp_clients *c);
 /* Makes the eventfd readable. `arg` is the clients. */
 void wp_clients_wake(void *arg);
 
-/* The first one, RUNNING then; else as wp_client_open(). */
+/* Opens the first client and is RUNNING then; else returns what wp_client_open() does. */
 enum wp_rc wp_clients_open(struct wp_clients *c, int64_t now_ms,
 			   struct wp_error *error) WP_MUST_CHECK;
-/* OPENING, the old ones are gone, and it is time. */
+/* Is it OPENING, are the old ones gone, and is it time? */
 bool wp_clients_may_open(const struct wp_clients *c, int64_t now_ms);
-/* Gives up all; the worker destroys them. All that refers to them must be gone. */
+/* Gives up all clients; the worker destroys them. All that refers to them must be gone. */
 void wp_clients_close(struct wp_clients *c);
-/* The same, and OPENING. */
+/* Does the same, and is OPENING then. */
 void wp_clients_reopen(struct wp_clients *c);
-/* RUNNING to BROKEN: nothing can be sent, or the order of what was is not known. */
+/* Goes from RUNNING to BROKEN: nothing can be sent, or the order of what was is not known. */
 void wp_clients_break(struct wp_clients *c, rd_kafka_resp_err_t code, const char *text);
-/* For good: Kafka does not let us in. */
+/* Fails for good: Kafka does not let us in. */
 void wp_clients_fail(struct wp_clients *c, const char *text, const char *cure);
 /* Hands closed ones to the worker, if it had no room before. */
 void wp_clients_step(struct wp_clients *c);
 int64_t wp_clients_due(const struct wp_clients *c, int64_t now_ms);
 
-/* Gives the topic its client, perhaps one opened for it, and a handle. False: librdkafka gave none. */
+/* Gives the topic its client, perhaps one opened for it, and a handle. Returns false when librdkafka gave none. */
 bool wp_clients_assign(struct wp_clients *c, struct wp_topic *topic, size_t broker_count);
-/* A topic takes no batch above `limit` bytes (0: not known). True: hence they are to be reopened. */
+/* A topic takes no batch above `limit` bytes (0: not known). Returns true when clients are to be reopened for it. */
 bool wp_clients_fit_batches(struct wp_clients *c, const char *topic, size_t limit);
-/* For connections made from now on. False: not possible in place. */
+/* The login is for connections made from now on. Returns false when that is not possible in place. */
 bool wp_clients_set_login(struct wp_clients *c, const char *user, const char *password);
-/* Likewise, of SASL/OAUTHBEARER. */
+/* The same for SASL/OAUTHBEARER. */
 void wp_clients_set_token(struct wp_clients *c, const struct wp_token *token);
-/* The next event, from each client's queue in turn: that of list[polled]. NULL: all are empty. */
+/* Returns the next event, from each client's queue in turn: that of list[polled]. NULL when all are empty. */
 rd_kafka_event_t *wp_clients_poll(struct wp_clients *c);
 /* What librdkafka has queued and not sent is reported as purged. */
 void wp_clients_purge(struct wp_clients *c);
-/* Of all together; the brokers as the first sees them. */
+/* Sums up the figures of all; brokers are as the first client sees them. */
 void wp_clients_figures(const struct wp_clients *c, struct wp_sink_figures *ret);
 
 #endif

@@ -9,12 +9,12 @@
 #include "walpost/login/login.h"
 
 #define CHECK_EACH_MS 10000
-/* While nobody lets us in, or somebody writes. */
+/* The next check comes so soon while nobody lets us in, or somebody writes. */
 #define CHECK_SOON_MS 1000
 #define TRY_EACH_MS 10000
-/* Questions to the cluster wait for the worker as long. */
+/* Questions to the cluster wait for the worker as long as a trial takes. */
 #define TRIAL_MS 5000
-/* Nothing confirmed for so long: refused, or for whatever reason. */
+/* Nothing is confirmed for so long: the client is refused, or for whatever reason. */
 #define REFUSED_MS 2000
 #define STUCK_MS 30000
 
@@ -90,7 +90,8 @@ static char *value_of(const struct wp_credentials *c, const char *name)
 	return property != NULL ? wp_property_now(property) : NULL;
 }
 
-/* Used at the next connection: what is in flight stays so. False: not possible. */
+/* The login is used at the next connection: what is in flight stays so. Returns false when that
+ * is not possible. */
 static bool hand_over_login(struct wp_credentials *c)
 {
 	if (!wp_secrets_is_login(&c->secrets))
@@ -111,7 +112,8 @@ static bool has_token(const struct wp_credentials *c)
 	return c->clients->options->login != NULL;
 }
 
-/* The one that let the trial in. It is kept: whoever fetches just now brings another soon. */
+/* Hands over the token that let the trial in. The login keeps it: whoever fetches just now
+ * brings another soon. */
 static void hand_over_token(struct wp_credentials *c)
 {
 	struct wp_token token;
@@ -125,7 +127,7 @@ static void hand_over_token(struct wp_credentials *c)
 
 /* ---- the trial ---- */
 
-/* Owned by the job. */
+/* The job owns this. */
 struct trial {
 	const struct wp_kafka_options *options; /* borrowed: outlives the worker's jobs */
 	enum wp_rc rc;
@@ -153,7 +155,7 @@ static void end_trial(void *arg)
 	wp_clients_wake(c->clients);
 }
 
-/* No room on the worker, no memory: at the next check. */
+/* When there is no room on the worker or no memory, the next check tries. */
 static void try_files(struct wp_credentials *c, int64_t now_ms)
 {
 	struct trial *t = now_ms < c->try_at_ms ? NULL : calloc(1, sizeof(*t));
@@ -171,7 +173,7 @@ static void try_files(struct wp_credentials *c, int64_t now_ms)
 		free(t);
 }
 
-/* True: the files make a client that is let in, and are other than those in use. */
+/* Returns true when the files make a client that is let in, and are other than those in use. */
 static bool judge_trial(struct wp_credentials *c, bool is_reachable)
 {
 	struct wp_error unused;
@@ -183,19 +185,11 @@ static bool judge_trial(struct wp_credentials *c, bool is_reachable)
 		wp_credentials_warn(c, &c->trial_error);
 	if (rc == WP_OK && has_token(c) && c->is_refused)
 		hand_over_token(c);
-	/* A client made meanwhile has them already. */
+	/* A client that was made meanwhile has them already. */
 	return rc == WP_OK && wp_secrets_check(&c->secrets, &unused) != WP_SECRETS_SAME;
 }
 
 /* ---- each turn ---- */
-
-static void take_up_or_try(struct wp_credentials *c, int64_t now_ms)
-{
-	if (hand_over_login(c))
-		take_up(c, now_ms);
-	else
-		try_files(c, now_ms);
-}
 
 static void check(struct wp_credentials *c, bool is_reachable, int64_t now_ms)
 {
@@ -218,7 +212,10 @@ static void check(struct wp_credentials *c, bool is_reachable, int64_t now_ms)
 		wp_credentials_warn(c, &error);
 		break;
 	case WP_SECRETS_CHANGED:
-		take_up_or_try(c, now_ms);
+		if (hand_over_login(c))
+			take_up(c, now_ms);
+		else
+			try_files(c, now_ms);
 		break;
 	}
 }

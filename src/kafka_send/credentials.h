@@ -41,15 +41,15 @@ enum wp_credentials_step {
 void wp_credentials_init(struct wp_credentials *c, struct wp_clients *clients);
 /* Ends the trial. */
 void wp_credentials_release(struct wp_credentials *c);
-/* Around the opening of a client: before it reads the files, and when it is open. */
+/* To be called around the opening of a client: before it reads the files, and when it is open. */
 void wp_credentials_opening(struct wp_credentials *c);
 void wp_credentials_opened(struct wp_credentials *c, int64_t now_ms);
-/* The files make no client. Told once until they change. */
+/* The files make no client. It is told once until they change. */
 void wp_credentials_warn(struct wp_credentials *c, const struct wp_error *error);
 /* A broker did not let us in, perhaps because of files that were replaced; or one answered. */
 void wp_credentials_refused(struct wp_credentials *c, int64_t now_ms);
 void wp_credentials_accepted(struct wp_credentials *c);
-/* While RUNNING. `reported_at_ms`: the last delivery report. */
+/* To be called while RUNNING. `reported_at_ms` is the time of the last delivery report. */
 enum wp_credentials_step wp_credentials_step(struct wp_credentials *c, bool is_reachable,
 					     bool is_in_flight, int64_t reported_at_ms,
 					     int64_t now_ms) WP_MUST_CHECK;

@@ -76,7 +76,8 @@ struct wp_decision wp_decide(const struct wp_decision_rules *rules, const struct
 	struct wp_decision d = { .kind = WP_DECISION_ASK };
 	size_t size = wp_batch_size_or_bound(record, topic->limit);
 	bool is_above = topic->limit > 0 && size > topic->limit;
-	/* Before produce only without compression: the broker measures what arrives. */
+	/* This can be told before produce only without compression: the broker measures what
+	 * arrives. */
 	bool is_too_large = is_above && !rules->compresses;
 	bool lacks_partition =
 		topic->partition_count > 0 && record->partition >= topic->partition_count;

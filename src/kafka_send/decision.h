@@ -1,7 +1,7 @@
 /*
- * May a record go to its topic now? Decided here, once for each try, by what is known of the topic: to which partition, and
- * whether the records behind it for that partition wait until it is confirmed; or what it waits for; or why it can never be
- * delivered. What follows from it is done by who asks (producer_send.c).
+ * May a record go to its topic now? It is decided here, once for each try, by what is known of the topic: to which
+ * partition, and whether the records behind it for that partition wait until it is confirmed; or what it waits for;
+ * or why it can never be delivered. What follows from it is done by who asks (producer_send.c).
  *
  * Private to kafka_send/. Owns nothing. Pure.
  */
@@ -11,14 +11,14 @@
 #include "topics.h"
 #include "walpost/kafka/properties.h"
 
-/* As the configuration has it. */
+/* The rules are as the configuration has them. */
 struct wp_decision_rules {
 	size_t message_max;
 	bool compresses;
 	const struct wp_placement *placement;
 };
 
-/* As things are at this moment. */
+/* This says how things are at this moment. */
 struct wp_decision_moment {
 	int64_t now_ms;
 	uint64_t random;	  /* where a record without a key goes */

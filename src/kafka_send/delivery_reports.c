@@ -6,28 +6,24 @@
 #include "walpost/kafka/reaction.h"
 #include "walpost/kafka/statistics.h"
 
-/* Log lines and errors read in one go, so that a flood of them holds up nothing. */
+/* So many log lines and errors are read in one go, so that a flood of them holds up nothing. */
 #define OTHER_EVENTS_MAX 256
 #define LINES_MAX 20
 #define LINES_EACH_MS 10000
-
-/* ---- a report ---- */
-
-static bool was_purged(rd_kafka_resp_err_t code)
-{
-	return code == RD_KAFKA_RESP_ERR__PURGE_QUEUE || code == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
-}
 
 bool wp_delivery_report_is_answer(rd_kafka_resp_err_t code)
 {
 	return code > RD_KAFKA_RESP_ERR_NO_ERROR && !wp_authentication_is_login(code);
 }
 
+/* ---- a report ---- */
+
 void wp_delivery_report_read(const rd_kafka_message_t *m, struct wp_report *ret)
 {
 	*ret = (struct wp_report){ .ticket = (wp_ticket)(uintptr_t)m->_private };
 	if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-		/* Without an error it is always persisted, acks being all; the promise rests on it. */
+		/* Without an error the record is always persisted, acks being all; the promise
+		 * rests on it. */
 		if (rd_kafka_message_status(m) == RD_KAFKA_MSG_STATUS_PERSISTED) {
 			ret->outcome = WP_CONFIRMED;
 			return;
@@ -35,7 +31,8 @@ void wp_delivery_report_read(const rd_kafka_message_t *m, struct wp_report *ret)
 		ret->outcome = WP_REFUSED;
 		ret->reaction = WP_REACT_REWIND;
 		ret->code = "NOT_PERSISTED";
-	} else if (was_purged(m->err)) {
+	} else if (m->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
+		   m->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT) {
 		ret->outcome = WP_PURGED;
 	} else {
 		ret->outcome = WP_REFUSED;
@@ -51,18 +48,19 @@ void wp_delivery_report_read(const rd_kafka_message_t *m, struct wp_report *ret)
 /* What librdkafka or we get over is a warning to us, whatever it calls it. */
 static enum wp_log_level log_level_of(int syslog_level, const char *facility)
 {
-	/* Announces our own choice (enable.gapless.guarantee) at each start. */
+	/* The line announces our own choice (enable.gapless.guarantee) at each start. */
 	if (strcmp(facility, "CONFWARN") == 0 || syslog_level >= 7)
 		return WP_LOG_DEBUG;
 	if (syslog_level >= 5)
 		return WP_LOG_INFO;
-	/* Fatal to this producer: another follows, and what cannot be got over has lines of its own. */
+	/* The error is fatal to this producer: another follows, and what cannot be got over has
+	 * lines of its own. */
 	if (strcmp(facility, "FATAL") == 0)
 		return WP_LOG_WARN;
 	return syslog_level >= 3 ? WP_LOG_WARN : WP_LOG_ERROR;
 }
 
-/* True if this line may still be written. */
+/* Returns true if this line may still be written. */
 static bool within_limit(struct wp_log_limit *l, int64_t now_ms)
 {
 	if (now_ms - l->since_ms >= LINES_EACH_MS || l->since_ms == 0) {
@@ -86,7 +84,7 @@ static void log_line(struct wp_log_limit *l, rd_kafka_event_t *event, int64_t no
 	if (rd_kafka_event_log(event, &facility, &text, &syslog_level) != 0)
 		return;
 	enum wp_log_level level = log_level_of(syslog_level, facility);
-	/* `debug` was asked for: it is not cut short. */
+	/* `debug` was asked for, so it is not cut short. */
 	if (level != WP_LOG_DEBUG && !within_limit(l, now_ms))
 		return;
 	wp_log(level, "kafka_log", WP_TEXT("facility", facility), WP_TEXT("text", text));
@@ -97,14 +95,14 @@ static void log_line(struct wp_log_limit *l, rd_kafka_event_t *event, int64_t no
 static void read_fatal(struct wp_delivery_reports *d, const struct wp_client *client,
 		       const char *text, struct wp_arrival *ret)
 {
-	/* Its code is that of the cause, whatever is fatal. */
+	/* The error's code is that of the cause, whatever is fatal. */
 	d->fatal[0] = '\0';
 	ret->kind = WP_ARRIVAL_FATAL;
 	ret->code = rd_kafka_fatal_error(client->rk, d->fatal, sizeof(d->fatal));
 	ret->text = d->fatal[0] != '\0' ? d->fatal : text;
 }
 
-/* True: it is for others. */
+/* Returns true when it is for others. */
 static bool read_other(struct wp_delivery_reports *d, struct wp_client *client, int64_t now_ms,
 		       struct wp_arrival *ret)
 {
@@ -143,7 +141,7 @@ static void end_event(struct wp_delivery_reports *d)
 	d->has_reports = false;
 }
 
-/* True: it has a report more. */
+/* Returns true when the event has one more report. */
 static bool read_next_report(const struct wp_delivery_reports *d, struct wp_arrival *ret)
 {
 	if (!d->has_reports)

@@ -1,7 +1,6 @@
 /*
- * What arrives on the clients' queues, one thing at a time: above all delivery reports, which come
- * many to an event, and errors and answers between them. Log lines and statistics are dealt with
- * here.
+ * Reads what arrives on the clients' queues, one thing at a time: above all delivery reports, which come many
+ * to an event, and errors and answers between them. Log lines and statistics are dealt with here.
  *
  * Private to kafka_send/. Owns: the event that is being read. Borrows: the clients, for a call.
  */
@@ -30,7 +29,7 @@ enum wp_arrival_kind {
 	WP_ARRIVAL_ANSWER, /* to DescribeConfigs */
 };
 
-/* Borrowed until the next one. */
+/* What it points to is borrowed until the next one. */
 struct wp_arrival {
 	enum wp_arrival_kind kind;
 	const rd_kafka_message_t *message; /* REPORT */
@@ -41,15 +40,15 @@ struct wp_arrival {
 
 /* A turn begins: the queues are to be read. */
 void wp_delivery_reports_begin(struct wp_delivery_reports *d);
-/* False: they are empty, or enough was read for one turn. */
+/* Returns false when they are empty, or enough was read for one turn. */
 bool wp_delivery_reports_next(struct wp_delivery_reports *d, struct wp_clients *clients,
 			      int64_t now_ms, struct wp_arrival *ret);
 bool wp_delivery_reports_are_due(const struct wp_delivery_reports *d);
-/* Before the clients are closed. */
+/* To be called before the clients are closed. */
 void wp_delivery_reports_drop(struct wp_delivery_reports *d);
-/* What a message's report says. A ticket is confirmed by one without error and PERSISTED alone. */
+/* Reads what a message's report says. Only one without error and with PERSISTED confirms a ticket. */
 void wp_delivery_report_read(const rd_kafka_message_t *message, struct wp_report *ret);
-/* A broker has answered, if only "no": librdkafka's own codes are negative. */
+/* Has a broker answered, if only "no"? librdkafka's own codes are negative. */
 bool wp_delivery_report_is_answer(rd_kafka_resp_err_t code);
 
 #endif

@@ -25,7 +25,7 @@ struct wp_idempotence {
 
 /* A record was confirmed. */
 void wp_idempotence_granted(struct wp_idempotence *i);
-/* In how many ms the next client is to try. 0: it was never granted, so for good. */
+/* Says in how many ms the next client is to try; 0 when it was never granted, so that it is denied for good. */
 int64_t wp_idempotence_denied(struct wp_idempotence *i, const char *principal, const char *text);
 
 #endif

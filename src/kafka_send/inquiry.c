@@ -12,7 +12,7 @@
 #define PATIENCE_MIN_MS 2000
 #define PATIENCE_MAX_MS 32000
 
-/* Owned by the job. The client outlives it: it is destroyed on the same worker, later. */
+/* The job owns this. The client outlives it: it is destroyed on the same worker, later. */
 struct wp_question {
 	rd_kafka_t *rk;
 	enum wp_inquiry_stage stage; /* CONTACT or METADATA */
@@ -33,7 +33,7 @@ struct wp_question {
 	struct wp_asked_topic topics[]; /* METADATA: those that are there, as far as is known */
 };
 
-/* librdkafka makes up the negative ones itself when nobody answers. */
+/* librdkafka makes up the negative codes itself when nobody answers. */
 static bool was_heard(rd_kafka_resp_err_t code)
 {
 	return code >= RD_KAFKA_RESP_ERR_UNKNOWN || code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
@@ -50,7 +50,7 @@ static struct wp_asked_topic *find_in(struct wp_asked_topic *topics, size_t coun
 	return NULL;
 }
 
-/* The question is closed with this. */
+/* This closes the question. */
 static void conclude(struct wp_inquiry *q, rd_kafka_resp_err_t code, const char *text,
 		     struct wp_answer *ret)
 {
@@ -118,7 +118,7 @@ static void note_silence(struct wp_inquiry *q)
 
 /*
  * A bootstrap address may be none of the brokers' own, that of a load balancer say: who answers
- * there has no number to be asked by. Then each time another of those that the answer names.
+ * there has no number to be asked by. Then it is each time another of those that the answer names.
  */
 static void choose_broker(struct wp_question *question, const struct rd_kafka_metadata *metadata)
 {
@@ -146,7 +146,7 @@ static void read_metadata(struct wp_question *question, const struct rd_kafka_me
 	}
 }
 
-/* NULL: of all topics that the client has objects of. */
+/* With NULL, asks for all topics that the client has objects of. */
 static void ask_metadata(struct wp_question *question, rd_kafka_topic_t *topic)
 {
 	const struct rd_kafka_metadata *metadata;
@@ -240,7 +240,7 @@ static void ask_whys(struct wp_question *question)
 	rd_kafka_queue_t *queue = rd_kafka_queue_new(question->rk);
 	rd_kafka_AdminOptions_t *options =
 		rd_kafka_AdminOptions_new(question->rk, RD_KAFKA_ADMIN_OP_CREATETOPICS);
-	/* All in range by construction. */
+	/* All values are in range by construction. */
 	(void)rd_kafka_AdminOptions_set_validate_only(options, 1, error, sizeof(error));
 	(void)rd_kafka_AdminOptions_set_request_timeout(options, question->timeout_ms, error,
 							sizeof(error));
@@ -256,10 +256,11 @@ static void ask_whys(struct wp_question *question)
 }
 
 /*
- * Any name and a partition that cannot be: librdkafka asks any broker for the topic's metadata,
- * without an object of it and without creating it, and finds no such partition. It repeats the
- * question after 0.2, 0.5, 0.9... s: only for a client that has nothing else to ask. The name is new
- * each time, for a topic that is there, or that we may not see, is not asked for again for 15 minutes.
+ * This takes any name, and a partition that cannot be: librdkafka asks any broker for the topic's
+ * metadata, without an object of it and without creating it, and finds no such partition. It
+ * repeats the question after 0.2, 0.5, 0.9... s: only for a client that has nothing else to ask.
+ * The name is new each time, for a topic that is there, or that we may not see, is not asked for
+ * again for 15 minutes.
  */
 static void ask_anybody(struct wp_question *question)
 {
@@ -356,7 +357,7 @@ static void end_question(void *arg)
 	q->wake(q->wake_arg);
 }
 
-/* Those that are there, or may be. */
+/* Copies those that are there, or may be. */
 static size_t copy_topics(const struct wp_inquiry *q, struct wp_asked_topic *to)
 {
 	size_t count = 0;
@@ -418,7 +419,7 @@ static void ask_config(struct wp_inquiry *q, const struct wp_client *c)
 			rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, q->topics[i].name);
 	rd_kafka_AdminOptions_t *options =
 		rd_kafka_AdminOptions_new(c->rk, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
-	/* Both in range by construction. */
+	/* Both values are in range by construction. */
 	(void)rd_kafka_AdminOptions_set_request_timeout(options, q->patience_ms, error,
 							sizeof(error));
 	/* The controller, librdkafka's own choice, need not be there. */
@@ -494,16 +495,7 @@ static bool any_is_there(const struct wp_inquiry *q)
 	return false;
 }
 
-/* For want of room on the worker those that are there are asked for again in a moment. */
-static void give_up_metadata(struct wp_inquiry *q)
-{
-	for (size_t i = 0; i < q->topic_count; i++) {
-		if (q->topics[i].code == RD_KAFKA_RESP_ERR_NO_ERROR)
-			q->topics[i].code = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
-	}
-}
-
-/* True: nothing more is to be asked. */
+/* Returns true when nothing more is to be asked. */
 static bool is_complete(struct wp_inquiry *q, const struct wp_client *c, struct wp_worker *worker)
 {
 	if (q->about == WP_INQUIRY_LIFE || !any_is_there(q) || (q->has_config && q->has_metadata))
@@ -514,7 +506,11 @@ static bool is_complete(struct wp_inquiry *q, const struct wp_client *c, struct 
 	}
 	if (!q->has_metadata && submit(q, c, worker, WP_INQUIRY_METADATA, "") == WP_OK)
 		return false;
-	give_up_metadata(q);
+	/* For want of room on the worker those that are there are asked for again in a moment. */
+	for (size_t i = 0; i < q->topic_count; i++) {
+		if (q->topics[i].code == RD_KAFKA_RESP_ERR_NO_ERROR)
+			q->topics[i].code = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
+	}
 	return true;
 }
 
@@ -532,7 +528,7 @@ bool wp_inquiry_step(struct wp_inquiry *q, const struct wp_client *c, struct wp_
 	return true;
 }
 
-/* Kafka takes no batch above either. */
+/* Kafka takes no batch above either of these. */
 static const char *const LIMITS[] = { "max.message.bytes", "segment.bytes" };
 
 static void read_limit(const rd_kafka_ConfigEntry_t *entry, struct wp_asked_topic *asked)
@@ -567,7 +563,7 @@ static bool is_missing(const struct wp_inquiry *q, rd_kafka_resp_err_t code)
 	return code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART && q->creation == WP_CREATION_NEVER;
 }
 
-/* We may not read it, or the broker does not know how: the metadata decides. */
+/* When we may not read it, or the broker does not know how, the metadata decides. */
 static void read_config(struct wp_inquiry *q, rd_kafka_event_t *event)
 {
 	size_t count = 0;

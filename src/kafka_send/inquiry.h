@@ -29,7 +29,7 @@ enum wp_inquiry_about {
 	WP_INQUIRY_LIFE,   /* does anybody answer? */
 };
 
-/* What is known of a topic that was asked for. */
+/* This is known of a topic that was asked for. */
 struct wp_asked_topic {
 	char name[WP_TOPIC_NAME_MAX + 1];
 	rd_kafka_resp_err_t code; /* NO_ERROR: it is there */
@@ -87,28 +87,29 @@ struct wp_inquiry {
 	void *wake_arg;
 };
 
-/* `wake` is called on the loop's thread when wp_inquiry_step() has something to do. WP_NOMEM. */
+/* `wake` is called on the loop's thread when wp_inquiry_step() has something to do. Returns WP_NOMEM. */
 enum wp_rc wp_inquiry_init(struct wp_inquiry *q, void (*wake)(void *arg), void *arg) WP_MUST_CHECK;
 void wp_inquiry_release(struct wp_inquiry *q);
-/* One topic more for the next wp_inquiry_ask(); false: there is no room. Only when IDLE. */
+/* Adds one topic for the next wp_inquiry_ask(); returns false when there is no room. Only when IDLE. */
 bool wp_inquiry_add(struct wp_inquiry *q, const char *topic, bool wants_why);
 /*
- * About the topics that were added, if not about life. `known` is a topic that is there, as
- * far as is known, or "". Only when IDLE. WP_FULL, WP_NOMEM: later; what was added is forgotten.
+ * Asks about the topics that were added, if not about life. `known` is a topic that is there, as far as is
+ * known, or "". Only when IDLE. With WP_FULL and WP_NOMEM it is to be asked later; what was added is
+ * forgotten.
  */
 enum wp_rc wp_inquiry_ask(struct wp_inquiry *q, const struct wp_client *c, struct wp_worker *worker,
 			  enum wp_inquiry_about about, const char *known) WP_MUST_CHECK;
-/* True: the answer is there. */
+/* Returns true when the answer is there. */
 bool wp_inquiry_step(struct wp_inquiry *q, const struct wp_client *c, struct wp_worker *worker,
 		     struct wp_answer *ret);
-/* The same, by an event of type DESCRIBECONFIGS_RESULT. */
+/* Does the same with an event of type DESCRIBECONFIGS_RESULT. */
 bool wp_inquiry_read(struct wp_inquiry *q, const struct wp_client *c, struct wp_worker *worker,
 		     rd_kafka_event_t *event, struct wp_answer *ret);
-/* What the topic's configuration says of it. */
+/* Reads what the topic's configuration says of it. */
 void wp_inquiry_read_limit(const rd_kafka_ConfigResource_t *resource, struct wp_asked_topic *asked);
 /* A connection broke, perhaps that to the broker that would be asked next. */
 void wp_inquiry_doubt_broker(struct wp_inquiry *q);
-/* Idle again; before the client is closed. */
+/* Makes it idle again; to be called before the client is closed. */
 void wp_inquiry_reset(struct wp_inquiry *q, struct wp_worker *worker);
 
 #endif

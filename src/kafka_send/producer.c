@@ -8,9 +8,9 @@
 #include "state.h"
 #include "walpost/base/log.h"
 
-/* In case a wake-up were lost; the queues are read at least this often. */
+/* The queues are read at least this often, in case a wake-up were lost. */
 #define READ_EACH_MS 1000
-/* After a client could not be opened. */
+/* After a client could not be opened, the next is tried so much later. */
 #define OPEN_AGAIN_MS 1000
 
 static struct wp_producer *producer_of(struct wp_sink *s)
@@ -20,7 +20,7 @@ static struct wp_producer *producer_of(struct wp_sink *s)
 
 /* ---- what is shown ---- */
 
-/* Until a new client shows that it is let write again, or enough time has passed. */
+/* It is denied until a new client shows that it is let write again, or enough time has passed. */
 static bool is_denied(const struct wp_producer *p)
 {
 	switch (p->clients.phase) {
@@ -35,7 +35,7 @@ static bool is_denied(const struct wp_producer *p)
 	}
 }
 
-/* `p->view` again from what has changed; the sentence fits the state. */
+/* Writes `p->view` anew from what has changed; the sentence fits the state. */
 static void update_view(struct wp_producer *p)
 {
 	struct wp_error waiting;
@@ -93,7 +93,7 @@ static void release_clients(struct wp_producer *p)
 	wp_topics_drop_handles(&p->admission.topics);
 }
 
-/* What is queued goes to the new ones. */
+/* What is queued goes to the new clients. */
 static void reopen_clients(struct wp_producer *p)
 {
 	release_clients(p);
@@ -113,7 +113,7 @@ static enum wp_rc open_client(struct wp_producer *p, struct wp_error *error)
 	return WP_OK;
 }
 
-/* One was opened with the same configuration before. */
+/* A client was opened with the same configuration before. */
 static void open_again(struct wp_producer *p)
 {
 	struct wp_error *error = &p->clients.failure;
@@ -123,7 +123,8 @@ static void open_again(struct wp_producer *p)
 		return;
 	p->clients.open_at_ms = p->now_ms + OPEN_AGAIN_MS;
 	if (rc != WP_CONFIG)
-		/* For want of a thread or memory, not for good: the relay has patience for a while. */
+		/* A thread or memory was lacking, not for good: the relay has patience for a
+		 * while. */
 		wp_log(WP_LOG_WARN, "kafka_not_started", WP_TEXT("reason", error->text));
 	else if (p->credentials.secrets.count > 0)
 		/* So only files can be wrong: half written, say. */
@@ -151,7 +152,7 @@ static void reload_credentials(struct wp_producer *p)
 
 /* ---- each turn ---- */
 
-/* INT64_MAX: no probe is wanted now. */
+/* Returns INT64_MAX when no probe is wanted now. */
 static int64_t probe_due(const struct wp_producer *p)
 {
 	if (p->clients.phase != WP_PHASE_RUNNING || p->inquiry.stage != WP_INQUIRY_IDLE)
@@ -171,7 +172,7 @@ static void probe_brokers(struct wp_producer *p)
 	if (p->now_ms < probe_due(p))
 		return;
 	wp_reachability_probed(&p->reachability, p->now_ms, p->inquiry.patience_ms);
-	/* No room on the worker: the next time. */
+	/* When there is no room on the worker, it is asked the next time. */
 	enum wp_rc rc = wp_inquiry_ask(&p->inquiry, &p->clients.list[0], p->clients.worker,
 				       WP_INQUIRY_LIFE, wp_admission_known_topic(&p->admission));
 	(void)rc;
@@ -312,7 +313,7 @@ static int producer_fd(struct wp_sink *s, short *ret_events)
 	return producer_of(s)->clients.fd;
 }
 
-/* Before the queue is read: what comes after makes it readable again. */
+/* This is done before the queue is read: what comes after makes it readable again. */
 static void producer_woken(struct wp_sink *s)
 {
 	uint64_t wakes;
@@ -355,8 +356,8 @@ static int64_t producer_due(struct wp_sink *s)
 }
 
 /*
- * Nothing is waited for here: the worker destroys the clients, and who frees the
- * worker waits for it, as long as there is time.
+ * Nothing is waited for here: the worker destroys the clients, and whoever frees the worker waits
+ * for it, as long as there is time.
  */
 static void producer_free(struct wp_sink *s, int64_t wait_ms)
 {

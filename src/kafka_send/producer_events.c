@@ -1,3 +1,4 @@
+/* Takes what arrives at the producer: delivery reports, answers, errors. */
 #include "state.h"
 
 #include <assert.h>
@@ -28,7 +29,7 @@ static void take_refusal(struct wp_producer *p, const rd_kafka_message_t *m, str
 		wp_admission_distrust(&p->admission, topic, m->err, p->now_ms);
 }
 
-/* To stop would not bring anything back: it is told, and the relay goes on. */
+/* Stopping would not bring anything back: it is told, and the relay goes on. */
 static void tell_of_data_loss(struct wp_producer *p, const rd_kafka_message_t *m,
 			      int64_t confirmed_offset)
 {

@@ -1,17 +1,18 @@
+/* Sends records, or queues them until they may go. */
 #include <stdlib.h>
 
 #include "state.h"
 #include "walpost/base/backoff.h"
 #include "walpost/base/log.h"
 
-/* With several clients each has so many on its way or about to be, a few requests. */
+/* With several clients, each has so many on its way or about to be, a few requests. */
 #define SENT_PER_CLIENT 128
 
 _Static_assert(sizeof(void *) >= sizeof(wp_ticket), "a ticket travels as a message's opaque");
 
 /* ---- to librdkafka ---- */
 
-/* NULL for no headers; false: no memory. */
+/* Gives NULL for no headers; returns false when out of memory. */
 static bool make_headers(const struct wp_record *record, rd_kafka_headers_t **ret)
 {
 	*ret = NULL;
@@ -52,7 +53,7 @@ static rd_kafka_resp_err_t produce(struct wp_producer *p, const struct wp_topic 
 		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value.data, r->value.size),
 		RD_KAFKA_V_TIMESTAMP(kafka_timestamp(r)), RD_KAFKA_V_HEADERS(headers),
 		RD_KAFKA_V_OPAQUE((void *)(uintptr_t)ticket), RD_KAFKA_V_END);
-	/* On failure they are still ours. */
+	/* On failure the headers are still ours. */
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR && headers != NULL)
 		rd_kafka_headers_destroy(headers);
 	return code;
@@ -77,7 +78,8 @@ static enum wp_rc answer_produce_error(struct wp_producer *p, struct wp_topic *t
 	case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
 		return refuse_above_message_max(p, record, error);
 	case RD_KAFKA_RESP_ERR__QUEUE_FULL:
-		/* Its limits lie above the relay's: this is a mistake of ours, told aloud. */
+		/* librdkafka's limits lie above the relay's: this is a mistake of ours, told
+		 * aloud. */
 		wp_log(WP_LOG_ERROR, "kafka_queue_full", WP_INT("in_flight", p->view.in_flight));
 		return WP_FULL;
 	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
@@ -96,7 +98,7 @@ static enum wp_rc answer_produce_error(struct wp_producer *p, struct wp_topic *t
 	}
 }
 
-/* Not more with librdkafka than it needs. */
+/* librdkafka is to have no more than it needs. */
 static bool has_room_in_librdkafka(const struct wp_producer *p)
 {
 	return wp_producer_sent(p) < p->clients.count * SENT_PER_CLIENT;
@@ -129,7 +131,7 @@ static enum wp_rc give_to_librdkafka(struct wp_producer *p, struct wp_topic *top
 
 enum turn { BEHIND, ITS_TURN, ANY_TIME };
 
-/* To librdkafka, if it may go. The count in flight is the caller's. */
+/* Gives the record to librdkafka, if it may go. The caller keeps the count in flight. */
 static enum wp_rc send_one(struct wp_producer *p, struct wp_topic *topic, wp_ticket ticket,
 			   const struct wp_record *record, enum turn turn,
 			   struct wp_decision *decision, struct wp_error *error)
@@ -160,8 +162,9 @@ static enum wp_rc send_one(struct wp_producer *p, struct wp_topic *topic, wp_tic
 }
 
 /*
- * One by one the relay waits with what cannot go yet: each answer names one event then. So does what
- * would be refused as things were when the topic was last asked for: it is asked again first.
+ * When events go one by one, the relay waits with what cannot go yet: each answer names one event
+ * then. So does what would be refused as things were when the topic was last asked for: it is asked
+ * again first.
  */
 static enum wp_rc queue_up(struct wp_producer *p, struct wp_topic *topic, wp_ticket ticket,
 			   const struct wp_record *record, const struct wp_decision *decision,
@@ -176,7 +179,8 @@ static enum wp_rc queue_up(struct wp_producer *p, struct wp_topic *topic, wp_tic
 	return WP_OK;
 }
 
-/* Behind those that are queued for its topic, if there are any: they are in order. */
+/* The record goes behind those that are queued for its topic, if there are any: they are in
+ * order. */
 enum wp_rc wp_producer_send(struct wp_producer *p, wp_ticket ticket, const struct wp_record *record,
 			    struct wp_error *error)
 {
@@ -204,8 +208,8 @@ enum wp_rc wp_producer_send(struct wp_producer *p, wp_ticket ticket, const struc
 /* ---- out of the queues ---- */
 
 /*
- * Taken, it cannot be answered any more that it can never be delivered. The relay begins anew after
- * what is confirmed and goes one by one, and is answered then.
+ * Once a record is taken, the relay can no longer be answered that it can never be delivered. It
+ * begins anew after what is confirmed and goes one by one, and is answered then.
  */
 static void refuse_queued(struct wp_producer *p, struct wp_queued *item)
 {
@@ -220,12 +224,6 @@ static void refuse_queued(struct wp_producer *p, struct wp_queued *item)
 	wp_backlog_give_back(&p->backlog, item, &refused);
 }
 
-static bool may_go(const struct wp_producer *p, const struct wp_topic *topic)
-{
-	return p->clients.phase == WP_PHASE_RUNNING && !p->has_refused &&
-	       topic->state == WP_TOPIC_READY;
-}
-
 static void send_item(struct wp_producer *p, struct wp_topic *topic, struct wp_queued *item,
 		      enum turn turn)
 {
@@ -233,7 +231,8 @@ static void send_item(struct wp_producer *p, struct wp_topic *topic, struct wp_q
 	struct wp_decision decision;
 	enum wp_rc rc = WP_AGAIN;
 
-	if (may_go(p, topic))
+	if (p->clients.phase == WP_PHASE_RUNNING && !p->has_refused &&
+	    topic->state == WP_TOPIC_READY)
 		rc = send_one(p, topic, item->ticket, &item->record, turn, &decision, &error);
 	switch (rc) {
 	case WP_OK:
@@ -253,8 +252,9 @@ static void send_item(struct wp_producer *p, struct wp_topic *topic, struct wp_q
 }
 
 /*
- * All of a topic in one go: who waits for a partition's first record to be confirmed goes back into
- * the queue, and so does all that is behind it for that partition. Other partitions' go.
+ * Sends all of a topic in one go: what waits for a partition's first record to be confirmed goes
+ * back into the queue, and so does all that is behind it for that partition. Records for other
+ * partitions go.
  */
 static void send_topic(struct wp_producer *p, struct wp_topic *topic, enum turn turn)
 {

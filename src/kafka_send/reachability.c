@@ -75,9 +75,8 @@ void wp_reachability_unheard(struct wp_reachability *r, const char *text)
 }
 
 /*
- * Whether any broker answers is asked at once. librdkafka's "all brokers down"
- * only counts as one silence: before 2.11.1 it says so when one is (its issues
- * 5126 and 5130).
+ * It is asked at once whether any broker answers. librdkafka's "all brokers down" only counts as
+ * one silence: before 2.11.1 it says so when one is (its issues 5126 and 5130).
  */
 static void note_trouble(struct wp_reachability *r, rd_kafka_resp_err_t code, const char *text)
 {
@@ -114,7 +113,8 @@ int64_t wp_reachability_tls_wrong_at(const struct wp_reachability *r)
 int64_t wp_reachability_probe_due(const struct wp_reachability *r, bool is_in_flight,
 				  int32_t patience_ms)
 {
-	/* In flight and nothing heard for 3 s, or longer where answers take long. */
+	/* This is when something is in flight and nothing was heard for 3 s, or longer where
+	 * answers take long. */
 	int64_t silent_at_ms = r->heard_at_ms + patience_ms * 3 / 2;
 
 	if (!r->is_reachable || r->is_suspect || r->is_back)

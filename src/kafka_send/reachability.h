@@ -33,7 +33,7 @@ struct wp_reachability {
 };
 
 void wp_reachability_init(struct wp_reachability *r);
-/* By a client that nobody was asked by yet. */
+/* A client was opened, which has asked nobody yet. */
 void wp_reachability_opened(struct wp_reachability *r, int64_t now_ms);
 /* Something is in flight again: the silence that calls for a probe begins. */
 void wp_reachability_sent(struct wp_reachability *r, int64_t now_ms);
@@ -41,12 +41,12 @@ void wp_reachability_sent(struct wp_reachability *r, int64_t now_ms);
 void wp_reachability_heard(struct wp_reachability *r, int64_t now_ms);
 /* A question was not answered; `text` says why. */
 void wp_reachability_unheard(struct wp_reachability *r, const char *text);
-/* librdkafka's own error. True: it is the configuration's, as no broker was ever reached. */
+/* Takes an error of librdkafka's own. Returns true when the configuration is wrong, as no broker was ever reached. */
 bool wp_reachability_error(struct wp_reachability *r, rd_kafka_resp_err_t code, const char *text,
 			   int64_t now_ms) WP_MUST_CHECK;
-/* When TLS has failed for so long that it is wrong: `tls_failure`. INT64_MAX: it does not fail. */
+/* Says when TLS has failed for so long that it is wrong (`tls_failure`); INT64_MAX when it does not fail. */
 int64_t wp_reachability_tls_wrong_at(const struct wp_reachability *r);
-/* When the next probe is due, which waits `patience_ms` for an answer; INT64_MAX: none. */
+/* Says when the next probe is due, which waits `patience_ms` for an answer; INT64_MAX when there is none. */
 int64_t wp_reachability_probe_due(const struct wp_reachability *r, bool is_in_flight,
 				  int32_t patience_ms);
 void wp_reachability_probed(struct wp_reachability *r, int64_t now_ms, int32_t patience_ms);

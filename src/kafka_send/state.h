@@ -1,5 +1,5 @@
 /*
- * The producer: what its parts are, each with a header of its own. None of them knows the producer
+ * The producer is made of these parts, each with a header of its own. None of them knows the producer
  * or calls upwards; what they answer is ordered by producer.c (what the relay asks for, and each
  * turn), producer_events.c (what arrives) and producer_send.c (what is sent).
  *
@@ -40,7 +40,7 @@ struct wp_producer {
 	struct wp_sink_figures figures;
 };
 
-/* Of those in flight, the ones that librdkafka has. */
+/* Counts, of those in flight, the ones that librdkafka has. */
 static inline size_t wp_producer_sent(const struct wp_producer *p)
 {
 	return p->view.in_flight - p->admission.topics.queued_count - p->backlog.given_back.count;
@@ -49,8 +49,8 @@ static inline size_t wp_producer_sent(const struct wp_producer *p)
 /* ---- producer_send ---- */
 
 /*
- * Sent, or queued. WP_AGAIN: it waits with the relay; WP_DATA; WP_FULL; WP_NOMEM; WP_IO: librdkafka
- * takes no more, the clients are broken.
+ * Sends or queues it. Returns WP_AGAIN when it waits with the relay; WP_DATA; WP_FULL; WP_NOMEM; WP_IO when
+ * librdkafka takes no more, the clients are broken.
  */
 enum wp_rc wp_producer_send(struct wp_producer *p, wp_ticket ticket, const struct wp_record *record,
 			    struct wp_error *error) WP_MUST_CHECK;
@@ -59,9 +59,9 @@ void wp_producer_send_queued(struct wp_producer *p);
 
 /* ---- producer_events ---- */
 
-/* Reads what has arrived; the number of reports, at most `max`. */
+/* Reads what has arrived; returns the number of reports, at most `max`. */
 size_t wp_producer_read(struct wp_producer *p, struct wp_report *reports, size_t max);
-/* An answer of the inquiry, of the worker's part or of the queue's. */
+/* Takes an answer of the inquiry, be it the worker's part or the queue's. */
 void wp_producer_take_answer(struct wp_producer *p, const struct wp_answer *answer);
 /* Kafka does not let us in, for good. */
 void wp_producer_fail_login(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text);

@@ -151,7 +151,7 @@ struct wp_topic *wp_topics_find(const struct wp_topics *t, const char *name)
 
 /* ---- queued records ---- */
 
-/* Each with a NUL behind it, as in a record. */
+/* Each has a NUL behind it, as in a record. */
 static size_t size_with_nul(struct wp_span bytes)
 {
 	return wp_span_is_null(bytes) ? 0 : bytes.size + 1;
@@ -188,7 +188,7 @@ struct wp_queued *wp_queued_new(wp_ticket ticket, const struct wp_record *record
 	if (item == NULL)
 		return NULL;
 	*item = (struct wp_queued){ .ticket = ticket, .record = *record };
-	/* Behind a struct that holds pointers, so aligned for them. */
+	/* They stand behind a struct that holds pointers, so they are aligned for them. */
 	struct wp_header *headers = (struct wp_header *)(item + 1);
 	uint8_t *at = (uint8_t *)(item + 1) + headers_size;
 	struct wp_record *r = &item->record;
@@ -305,12 +305,6 @@ struct wp_topic *wp_topics_next_retried(struct wp_topics *t, const struct wp_top
 
 /* ---- partitions ---- */
 
-static void reset_partitions(struct wp_topic_partition *partitions, int32_t from, int32_t to)
-{
-	for (int32_t i = from; i < to; i++)
-		partitions[i] = (struct wp_topic_partition){ .confirmed_at_ms = INT64_MIN };
-}
-
 void wp_topics_drop_handles(struct wp_topics *t)
 {
 	for (struct wp_topic *topic = t->newest; topic != NULL; topic = topic->older) {
@@ -353,7 +347,8 @@ bool wp_topics_reported(struct wp_topics *t, struct wp_topic *topic, int32_t ind
 	if (index < 0 || index >= topic->partition_count)
 		return false;
 	struct wp_topic_partition *partition = &topic->partitions[index];
-	/* What waits behind one taken back came after that; behind one refused nothing is sent. */
+	/* What waits behind a record that was taken back came after it; behind a refused one
+	 * nothing is sent. */
 	if (partition->pioneer == report->ticket) {
 		partition->pioneer = 0;
 		wp_topics_retry(t, topic);
@@ -374,7 +369,8 @@ enum wp_rc wp_topics_set_partitions(struct wp_topics *t, struct wp_topic *topic,
 			realloc(topic->partitions, (size_t)count * sizeof(*partitions));
 		if (partitions == NULL)
 			return WP_NOMEM;
-		reset_partitions(partitions, topic->partition_count, count);
+		for (int32_t i = topic->partition_count; i < count; i++)
+			partitions[i] = (struct wp_topic_partition){ .confirmed_at_ms = INT64_MIN };
 		topic->partitions = partitions;
 	}
 	t->partition_count += (size_t)count - (size_t)topic->partition_count;

@@ -1,6 +1,7 @@
 /*
- * What is known of the topics in use: does it exist, may it be written, how large may a batch be, its partitions, and
- * librdkafka's handle on it. Survives a new producer, all but the handles and what that one knew of partitions.
+ * Keeps what is known of each topic in use: does it exist, may it be written, how large may a batch be, its
+ * partitions, and librdkafka's handle on it. Survives a new producer, all but the handles and what that one knew of
+ * partitions.
  *
  * Private to kafka_send/. Owns: its entries with the records queued for them, and their number, and through `drop` the
  * handles. Calls: `drop` only. Bounded: `capacity` topics; the one unused for longest makes room, but none that has records
@@ -35,11 +36,11 @@ struct wp_queue {
 	size_t count;
 };
 
-/* Owned by the caller until it is pushed; free() ends it. NULL: no memory. */
+/* The caller owns it until it is pushed; free() ends it. Returns NULL when out of memory. */
 struct wp_queued *wp_queued_new(wp_ticket ticket, const struct wp_record *record);
-/* Takes it. */
+/* The queue takes the record. */
 void wp_queue_push(struct wp_queue *q, struct wp_queued *item);
-/* The caller's from here on. NULL: empty. */
+/* The caller owns it from here on. Returns NULL when the queue is empty. */
 struct wp_queued *wp_queue_pop(struct wp_queue *q);
 void wp_queue_clear(struct wp_queue *q);
 
@@ -59,10 +60,10 @@ enum wp_topic_trouble {
 };
 
 struct wp_topic_partition {
-	/* What the producer of now knows of it. */
+	/* The producer of now knows this of it. */
 	wp_ticket pioneer;	 /* sent first and alone, and not reported yet; 0: none */
 	int64_t confirmed_at_ms; /* INT64_MIN: nothing was confirmed on it */
-	/* Of the record sent last among those confirmed, by any producer of this process. */
+	/* These are of the record sent last among those confirmed, by any producer of this process. */
 	wp_ticket ticket; /* 0: none */
 	int64_t offset;
 };
@@ -92,7 +93,7 @@ struct wp_topic {
 	bool is_deferred;      /* in the backlog's list of topics whose turn comes later */
 	struct wp_topic *next_deferred;
 
-	/* The cache's own. */
+	/* These are the cache's own. */
 	struct wp_topic *next;
 	struct wp_topic *newer;
 	struct wp_topic *older;
@@ -117,37 +118,38 @@ struct wp_topics {
 enum wp_rc wp_topics_init(struct wp_topics *t, size_t capacity,
 			  void (*drop)(void *handle)) WP_MUST_CHECK;
 void wp_topics_release(struct wp_topics *t);
-/* The one of this name, new and UNKNOWN if need be. NULL: no memory, or no such name is
- * possible (longer than WP_TOPIC_NAME_MAX). */
+/* Returns the topic of this name, new and UNKNOWN if need be; NULL when out of memory, or when no such
+ * name is possible (longer than WP_TOPIC_NAME_MAX). */
 struct wp_topic *wp_topics_get(struct wp_topics *t, struct wp_span name);
-/* NULL: not there. Does not count as use. */
+/* Returns NULL when it is not there. Does not count as use. */
 struct wp_topic *wp_topics_find(const struct wp_topics *t, const char *name);
 void wp_topics_set_state(struct wp_topics *t, struct wp_topic *topic, enum wp_topic_state state);
-/* Records queued for the topic, in order. push() takes it; what pop() gives is the caller's. */
+/* Records are queued for the topic in order. push() takes one; what pop() gives is the caller's. */
 void wp_topics_push(struct wp_topics *t, struct wp_topic *topic, struct wp_queued *item);
 struct wp_queued *wp_topics_pop(struct wp_topics *t, struct wp_topic *topic);
 void wp_topics_clear_queues(struct wp_topics *t);
-/* What this topic's, or all topics', queued records wait for may have come. */
+/* What the queued records of this topic, or of all topics, wait for may have come. */
 void wp_topics_retry(struct wp_topics *t, struct wp_topic *topic);
 void wp_topics_retry_all(struct wp_topics *t);
-/* The next to be retried behind `after` (NULL: the first), which it is not any more. NULL: no more. */
+/* Returns the next to be retried behind `after` (NULL: the first), which it is not any more; NULL when
+ * there is no more. */
 struct wp_topic *wp_topics_next_retried(struct wp_topics *t, const struct wp_topic *after);
-/* Before the producer they belong to goes: partitions are as new to the next one. */
+/* To be called before the producer they belong to goes: partitions are as new to the next one. */
 void wp_topics_drop_handles(struct wp_topics *t);
 /*
- * A record was confirmed at `offset`; negative: Kafka did not tell, as for a retried batch that it
- * had already. True: at that offset or above, `ret_before`, one was confirmed that was sent before
- * it, so Kafka no longer has that one. Reports out of the order of sending tell nothing.
+ * A record was confirmed at `offset`, negative when Kafka did not tell it, as for a retried batch that it had
+ * already. Returns true when at that offset or above, `ret_before`, one was confirmed that was sent before
+ * it, so that Kafka no longer has that one. Reports out of the order of sending tell nothing.
  */
 bool wp_partition_lost_data(struct wp_topic_partition *partition, wp_ticket ticket, int64_t offset,
 			    int64_t *ret_before);
-/* A record was sent to that partition; `alone`: the first, or one that may be refused. */
+/* A record was sent to that partition; it is `alone` when it is the first, or one that may be refused. */
 void wp_topic_sent(struct wp_topic *topic, int32_t partition, wp_ticket ticket, bool alone);
-/* Its report came, of the partition of that number. True: as wp_partition_lost_data(). */
+/* Its report came, of the partition of that number. Returns true as wp_partition_lost_data() does. */
 bool wp_topics_reported(struct wp_topics *t, struct wp_topic *topic, int32_t index,
 			const struct wp_report *report, int64_t offset, int64_t now_ms,
 			int64_t *ret_before);
-/* New ones are as never used. WP_NOMEM: as before. */
+/* New partitions are as never used. After WP_NOMEM all is as before. */
 enum wp_rc wp_topics_set_partitions(struct wp_topics *t, struct wp_topic *topic,
 				    int32_t count) WP_MUST_CHECK;
 

@@ -15,7 +15,7 @@
 #include "walpost/kafka/properties.h"
 #include "walpost/sink/sink.h"
 
-/* WP_CONFIG with the error: a property unknown, wrong, or one that breaks the promise. */
+/* Returns WP_CONFIG with the error when a property is unknown, wrong, or breaks the promise. */
 enum wp_rc wp_producer_new(const struct wp_kafka_options *options,
 			   const struct wp_kafka_bounds *bounds, struct wp_worker *worker,
 			   struct wp_sink **ret, struct wp_error *error) WP_MUST_CHECK;
