@@ -1,3 +1,4 @@
+/* Compares the configuration in force with one that was read anew. */
 #include "walpost/config/config.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@ struct comparison {
 	void *arg;
 };
 
-/* A copy of `value` in the storage of `fresh`. */
+/* Keeps a copy of `value` in the storage of `fresh`. */
 static enum wp_rc keep_value(struct wp_config *fresh, size_t index,
 			     const struct wp_config_value *value)
 {
@@ -36,14 +37,6 @@ static bool is_same_file(const struct wp_secret_file *a, const struct wp_secret_
 	       strcmp(wp_secret_file_path(a), wp_secret_file_path(b)) == 0;
 }
 
-/* What that file says now is taken up by the next connection, without a reload. */
-static bool is_read_anyway(size_t index, const struct wp_config_value *old,
-			   const struct wp_config_value *fresh)
-{
-	return (wp_options[index].flags & (WP_OPTION_SECRET | WP_OPTION_CONNINFO)) != 0 &&
-	       is_same_file(old->file, fresh->file);
-}
-
 static enum wp_rc compare_options(const struct comparison *c)
 {
 	enum wp_rc rc = WP_OK;
@@ -52,7 +45,11 @@ static enum wp_rc compare_options(const struct comparison *c)
 		const struct wp_config_value *old = &c->old->storage->values[i];
 		const struct wp_config_value *fresh = &c->fresh->storage->values[i];
 
-		if (strcmp(old->text, fresh->text) == 0 || is_read_anyway(i, old, fresh))
+		if (strcmp(old->text, fresh->text) == 0)
+			continue;
+		/* The next connection takes up what that file says now, without a reload. */
+		if ((wp_options[i].flags & (WP_OPTION_SECRET | WP_OPTION_CONNINFO)) != 0 &&
+		    is_same_file(old->file, fresh->file))
 			continue;
 		if (wp_option_is_live(&wp_options[i])) {
 			c->told(c->arg, wp_options[i].key, WP_CONFIG_CHANGE_LIVE);
@@ -66,7 +63,7 @@ static enum wp_rc compare_options(const struct comparison *c)
 
 /* ---- named outboxes ---- */
 
-/* NULL: it does not set that itself. */
+/* Returns NULL when it does not set that itself. */
 static const char *own_text(const struct wp_config_outbox *outbox, size_t index)
 {
 	return outbox != NULL && outbox->values[index].set ? outbox->values[index].text : NULL;
@@ -77,7 +74,7 @@ static bool is_same(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* Either may be NULL: it is new, or gone. */
+/* Either may be NULL: the outbox is new, or gone. */
 static void compare_outbox(const struct comparison *c, const char *name,
 			   const struct wp_config_outbox *old, const struct wp_config_outbox *fresh)
 {
@@ -112,7 +109,7 @@ static void compare_outboxes(const struct comparison *c)
 
 /* ---- properties of Kafka ---- */
 
-/* Those of `a` that `b` has not, or not so. */
+/* Tells those of `a` that `b` has not, or not so. */
 static bool tell_properties(const struct comparison *c, const struct wp_kafka_options *a,
 			    const struct wp_kafka_options *b, bool also_others)
 {
@@ -149,7 +146,7 @@ static enum wp_rc compare_properties(const struct comparison *c)
 		struct wp_property *p = &fresh->properties[i];
 		const struct wp_property *now = wp_property_find(&read, p->name);
 
-		/* Its own file: the other goes with the old configuration. */
+		/* The property gets its own file: the other goes with the old configuration. */
 		p->file = now != NULL && is_same_file(now->file, p->file) ? now->file : NULL;
 		p->name = wp_storage_keep(c->fresh->storage, p->name);
 		p->value = wp_storage_keep(c->fresh->storage, p->value);

@@ -1,4 +1,4 @@
-/* What takes more than one value, or the knowledge of the room that will use it. */
+/* Checks what takes more than one value, or the knowledge of the room that will use it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct check {
 	enum wp_rc rc; /* WP_OK or WP_NOMEM; sticky */
 };
 
-/* What a parser said about the value of `key`. */
+/* Notes what a parser said about the value of `key`. */
 static void judge(struct check *c, const char *key, enum wp_rc rc, const struct wp_error *error)
 {
 	const struct wp_key found = wp_key_of(key);
@@ -37,7 +37,7 @@ static void judge(struct check *c, const char *key, enum wp_rc rc, const struct 
 				wp_value_shown(key, text, shown), error->text);
 }
 
-/* The key of an outbox as its user knows it: outbox.NAME.table. */
+/* Writes the key of an outbox as its user knows it: outbox.NAME.table. */
 static char *key_in(const struct wp_outbox_options *o, const char *key, char *text)
 {
 	const char *bare = key + strlen("outbox.");
@@ -93,7 +93,7 @@ static void check_conninfo(struct check *c)
 	      &error);
 }
 
-/* What Postgres itself allows (ReplicationSlotValidateName). */
+/* The name may be what Postgres itself allows (ReplicationSlotValidateName). */
 static void check_slot(struct check *c)
 {
 	const char *slot = c->config->postgres.slot;
@@ -106,7 +106,7 @@ static void check_slot(struct check *c)
 	judge(c, "postgres.slot", WP_CONFIG, &error);
 }
 
-/* As Postgres takes memory settings: 64kB at least, a bare number means kB. */
+/* The value is written as Postgres takes memory settings: 64kB at least, a bare number means kB. */
 static void check_work_mem(struct check *c)
 {
 	static const struct {
@@ -171,7 +171,7 @@ static void check_source(struct check *c, const struct wp_outbox_options *o)
 	check_patterns(c, o->leaves, key_in(o, "outbox.leaves", key));
 }
 
-/* Of whose leaves they are, [outbox] does not say when it is no outbox itself. */
+/* When it is no outbox itself, [outbox] does not say whose leaves they are. */
 static void check_leaves(struct check *c)
 {
 	const struct wp_config_storage *s = c->config->storage;
@@ -186,7 +186,7 @@ static void check_leaves(struct check *c)
 			wp_config_where(c->config, "outbox.leaves"), outboxes->items[0].name);
 }
 
-/* Of a message no table is known. */
+/* No table is known of a message. */
 static void judge_origin(struct check *c, const struct wp_outbox_options *o, const char *option,
 			 bool is_named)
 {
@@ -200,7 +200,7 @@ static void judge_origin(struct check *c, const struct wp_outbox_options *o, con
 	judge_in(c, o, option, WP_CONFIG, &error);
 }
 
-/* But for the topic, of which the route knows. */
+/* This is for all but the topic, of which the route knows. */
 static void check_origin(struct check *c, const struct wp_outbox_options *o)
 {
 	judge_origin(c, o, "outbox.key.prefix", wp_origin_is_named(o->key_prefix));
@@ -238,7 +238,7 @@ static void check_twice(struct check *c, const struct wp_outbox_options *o,
 				key_in(o, "outbox.message.prefix", key));
 }
 
-/* The expression alone first, so that the right one of the two is blamed. */
+/* The expression is checked alone first, so that the right one of the two is blamed. */
 static bool check_route(struct check *c, const struct wp_outbox_options *o)
 {
 	struct wp_route *route = NULL;
@@ -398,7 +398,7 @@ static void check_brokers(struct check *c)
 				  "WALPOST__KAFKA__BOOTSTRAP_SERVERS; or relay.sink = stdout");
 }
 
-/* What a login lacks, or has too much. */
+/* Finds what a login lacks, or has too much. */
 static void check_login(struct check *c, const char *section, const char *command_key,
 			const struct wp_login_options *login)
 {

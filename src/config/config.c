@@ -60,7 +60,7 @@ static struct wp_secret_file *file_of(const struct wp_config *config, const char
 	return wp_storage_value(config->storage, &found)->file;
 }
 
-/* What is read again at each question to the registry. */
+/* Notes the files that are read again at each question to the registry. */
 static void note_registry_files(const struct wp_config *config, struct wp_outbox_options *o)
 {
 	char key[WP_OPTION_TEXT_SIZE];
@@ -79,7 +79,7 @@ static bool is_set(const struct wp_config *config, const char *key)
 	return wp_storage_value(config->storage, &found)->set;
 }
 
-/* [outbox] is one itself when it is the only one, or says where its events come from. */
+/* [outbox] is an outbox itself when it is the only one, or says where its events come from. */
 static enum wp_rc compose_outboxes(struct wp_config *config)
 {
 	struct wp_config_storage *s = config->storage;
@@ -104,13 +104,6 @@ static enum wp_rc compose_outboxes(struct wp_config *config)
 		.slot = config->postgres.slot,
 	};
 	return WP_OK;
-}
-
-/* What is read again at each connection. */
-static void note_files(struct wp_config *config)
-{
-	config->postgres.conninfo_file = file_of(config, "postgres.conninfo");
-	config->postgres.password_file = file_of(config, "postgres.password");
 }
 
 static enum wp_rc make_login(enum wp_login_purpose purpose, const struct wp_login_options *options,
@@ -151,7 +144,9 @@ enum wp_rc wp_config_load(const struct wp_config_sources *sources, struct wp_con
 		rc = wp_config_read_environment(ret, sources->environment, notes);
 	for (size_t i = 0; i < sources->set_count && rc == WP_OK; i++)
 		rc = wp_config_read_set(ret, sources->sets[i], notes);
-	note_files(ret);
+	/* These files are read again at each connection. */
+	ret->postgres.conninfo_file = file_of(ret, "postgres.conninfo");
+	ret->postgres.password_file = file_of(ret, "postgres.password");
 	if (rc == WP_OK)
 		rc = compose_outboxes(ret);
 	if (rc == WP_OK)

@@ -1,8 +1,8 @@
 /*
- * WALPOST__SECTION__KEY: the double underscore keeps apart from what Kubernetes injects
- * for a Service of our name (WALPOST_PORT). In [kafka] an underscore means a dot, as no
- * producer property has one; elsewhere the option table knows which it is. With _FILE
- * behind the name, the value is a file's content.
+ * A variable is WALPOST__SECTION__KEY: the double underscore keeps it apart from what Kubernetes
+ * injects for a Service of our name (WALPOST_PORT). In [kafka] an underscore means a dot, as no
+ * producer property has one; elsewhere the option table knows which it is. With _FILE behind the
+ * name, the value is a file's content.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #define VARIABLE_SIZE 512
 #define WHERE_SIZE (VARIABLE_SIZE + 1024)
 
-/* NULL: it is a property of Kafka, or nothing. */
+/* Returns NULL when it is a property of Kafka, or nothing. */
 static const struct wp_option *option_of(const char *variable)
 {
 	char candidate[WP_OPTION_TEXT_SIZE];
@@ -48,7 +48,7 @@ static bool plain_key_of(const char *variable, char *key)
 	return false;
 }
 
-/* WALPOST__OUTBOX__ORDERS__TABLE: the words between belong to the name. */
+/* In WALPOST__OUTBOX__ORDERS__TABLE the words between belong to the name. */
 static bool named_key_of(const char *variable, char *key)
 {
 	const char *name = variable + strlen(OUTBOX_PREFIX);
@@ -71,7 +71,7 @@ static bool named_key_of(const char *variable, char *key)
 	return size > 0 && size < VARIABLE_SIZE;
 }
 
-/* False: no key has this variable. `key` has VARIABLE_SIZE bytes. */
+/* Returns false when no key has this variable. `key` has VARIABLE_SIZE bytes. */
 static bool key_of(const char *variable, char *key)
 {
 	return plain_key_of(variable, key) || named_key_of(variable, key);

@@ -1,5 +1,5 @@
 /*
- * walpost.conf. Each line is checked first; values are put only when no line is wrong.
+ * Reads walpost.conf. Each line is checked first; values are put only when no line is wrong.
  *
  *   # comment            also ;   in the first column only: no comments behind a value
  *   [section]            may come in parts
@@ -22,7 +22,7 @@
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 #define KEY_LETTERS LETTERS "._-"
 
-/* Its texts are the file's, ended there by NULs. */
+/* A line's texts are the file's, ended there by NULs. */
 struct line {
 	const char *section;
 	const char *key;
@@ -49,7 +49,7 @@ static const char *section_like(const char *name)
 	return s.best;
 }
 
-/* [postgres], [outbox], ... */
+/* Writes "[postgres], [outbox], ...". */
 static const char *all_sections(char text[SECTIONS_SIZE])
 {
 	size_t size = 0;

@@ -42,7 +42,7 @@ bool wp_outbox_name_is_valid(const char *name, size_t size)
 	for (size_t i = 0; i < size; i++) {
 		bool is_known = name[i] == '_' || (name[i] >= 'a' && name[i] <= 'z') ||
 				(name[i] >= '0' && name[i] <= '9');
-		/* Two of them end a name in the environment. */
+		/* Two underscores end a name in the environment. */
 		if (!is_known || (name[i] == '_' && name[i - 1] == '_'))
 			return false;
 	}
@@ -83,7 +83,7 @@ const struct wp_option *wp_option_like(const char *key)
 		wp_suggestion_offer(&s, wp_options[i].key);
 	if (s.best != NULL)
 		return wp_option_find(s.best);
-	/* The right key in the wrong section. */
+	/* It may be the right key in the wrong section. */
 	for (size_t i = 0; i < wp_option_count; i++) {
 		const char *whole = wp_options[i].key;
 
@@ -117,7 +117,7 @@ char *wp_option_variable(const struct wp_option *option, char *text)
 	return text;
 }
 
-/* In the largest unit that loses nothing. */
+/* Writes it in the largest unit that loses nothing. */
 static void in_unit(int64_t number, enum wp_option_kind kind, char *text, size_t size)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* The table of options: nothing but data. */
+/* This is the table of options, and nothing but data. */
 #include <stddef.h>
 
 #include "walpost/config/config.h"
@@ -21,7 +21,7 @@
 #define KIB 1024
 #define GIB (1024 * 1024 * 1024)
 
-/* In the order of the enums that they name. */
+/* The names are in the order of the enums that they name. */
 static const char *const envelopes[] = {
 	"raw", "protobuf", "cloudevents-binary", "cloudevents-json", "cloudevents-protobuf", NULL
 };

@@ -1,4 +1,4 @@
-/* The option table in words: effective values, reference, sample. */
+/* Prints the option table in words: effective values, reference, sample. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static const char *bare_key(const struct wp_option *option)
 	return option->key + wp_option_section_size(option->key) + 1;
 }
 
-/* A value may hold anything, a terminal may obey it. */
+/* A value may hold anything, and a terminal may obey it. */
 static void print_safely(const char *text, FILE *out)
 {
 	wp_display_print(out, wp_span_of(text));
@@ -48,7 +48,7 @@ static void show_value(const char *key, const struct wp_option *option,
 	(void)fprintf(out, "    (%s%s)\n", value->where, note);
 }
 
-/* What each sets itself; the rest is as under [outbox]. */
+/* Shows what each sets itself; the rest is as under [outbox]. */
 static void show_outboxes(const struct wp_config_storage *storage, FILE *out)
 {
 	for (size_t i = 0; i < storage->outbox_count; i++) {
@@ -66,7 +66,7 @@ static void show_outboxes(const struct wp_config_storage *storage, FILE *out)
 	}
 }
 
-/* Where librdkafka has not seen them, one may be a secret under a misspelled name. */
+/* Where librdkafka has not seen the properties, one may be a secret under a misspelled name. */
 static void show_properties(const struct wp_config *config, FILE *out)
 {
 	const struct wp_kafka_options *kafka = &config->kafka;

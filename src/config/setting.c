@@ -57,14 +57,14 @@ bool wp_value_is_secret(const char *key, const char *value)
 
 	if (wp_key_is_secret(key))
 		return true;
-	/* Also under a misspelled key a conninfo keeps its password. */
+	/* A conninfo keeps its password also under a misspelled key. */
 	if ((property_of(key) != NULL && option == NULL) ||
 	    (option != NULL && (option->flags & WP_OPTION_CONNINFO) == 0))
 		return false;
 	return wp_conninfo_has_secret(value);
 }
 
-/* Of a connection string that is not right nobody knows which part is the password. */
+/* When a connection string is not right, nobody knows which part of it is the password. */
 static bool may_be_shown(const char *key, const char *value)
 {
 	const struct wp_option *option = wp_key_of(key).option;
@@ -99,7 +99,8 @@ char *wp_value_shown(const char *key, const char *value, char *text)
 	return text;
 }
 
-/* Of a named outbox into a copy, to see whether it can be; it is composed when all is read. */
+/* A value of a named outbox is stored into a copy, to see whether it can be; it is composed when
+ * all is read. */
 static enum wp_rc store(struct wp_config *config, const struct wp_key *key, const char *text)
 {
 	struct wp_config scratch;
@@ -165,7 +166,7 @@ static enum wp_rc put_option(struct wp_config *config, const struct wp_key *key,
 	return WP_OK;
 }
 
-/* A later one goes to the end: librdkafka takes them in order, and so the later also wins
+/* A later property goes to the end: librdkafka takes them in order, and so the later also wins
  * where two names mean the same (metadata.broker.list, bootstrap.servers). */
 static void drop_property(struct wp_kafka_options *kafka, const char *name)
 {
@@ -207,7 +208,7 @@ static enum wp_rc put_property(struct wp_config *config, const char *name,
 	return WP_OK;
 }
 
-/* Without the value: under a misspelled key it may be a secret. */
+/* The note is without the value: under a misspelled key it may be a secret. */
 static void note_unknown(const struct wp_setting *setting, struct wp_config_notes *notes)
 {
 	const struct wp_option *like = wp_option_like(setting->key);

@@ -1,3 +1,4 @@
+/* Finds the word that a misspelled one may have meant. */
 #include <stdint.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ static size_t least(size_t a, size_t b, size_t c)
 	return ab < c ? ab : c;
 }
 
-/* Levenshtein's distance, row by row. */
+/* This is Levenshtein's distance, row by row. */
 static size_t distance(const char *a, size_t a_size, const char *b, size_t b_size)
 {
 	size_t row[WP_SUGGEST_SIZE_MAX + 1];

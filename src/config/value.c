@@ -1,3 +1,4 @@
+/* Turns the text of an option into its value. */
 #include <assert.h>
 #include <string.h>
 
@@ -102,7 +103,7 @@ static enum wp_rc truth_of(const char *text, int64_t *ret)
 	return WP_CONFIG;
 }
 
-/* The member's own width: the rooms say how wide their numbers are. */
+/* The member has a width of its own: the rooms say how wide their numbers are. */
 static void store_number(const struct wp_option *option, int64_t number, struct wp_config *config)
 {
 	unsigned char *member = (unsigned char *)config + option->offset;

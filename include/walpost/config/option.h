@@ -1,5 +1,5 @@
 /*
- * The option table: the one place that knows every key of walpost.conf. Reading,
+ * The option table is the one place that knows every key of walpost.conf. Reading,
  * checking, the reference, the sample, hiding of secrets and the environment's names
  * all walk it. Kafka's properties are not in it: they are librdkafka's.
  */
@@ -13,7 +13,7 @@
 #include "walpost/base/error.h"
 #include "walpost/config/config.h"
 
-/* Of [outbox.NAME], with its NUL. */
+/* The NAME of [outbox.NAME] has at most this size, with its NUL. */
 #define WP_OUTBOX_NAME_SIZE 64
 
 enum wp_option_kind {
@@ -47,13 +47,13 @@ struct wp_option {
 	const char *example;	  /* another value than the default; NULL: a secret has none */
 };
 
-/* At most this many; storage is laid out for it. */
+/* There are at most this many; storage is laid out for it. */
 #define WP_OPTIONS_MAX 128
 
 extern const struct wp_option wp_options[];
 extern const size_t wp_option_count;
 
-/* NULL: there is none. Keys are case-sensitive. */
+/* Returns NULL when there is none. Keys are case-sensitive. */
 const struct wp_option *wp_option_find(const char *key);
 /* A key taken apart: outbox.orders.table is outbox.table of [outbox.orders]. */
 struct wp_key {
@@ -68,32 +68,32 @@ struct wp_key wp_key_of(const char *key);
 bool wp_outbox_name_is_valid(const char *name, size_t size);
 /* Does a change of it need no restart, but a reload? */
 bool wp_option_is_live(const struct wp_option *option);
-/* The one that a wrong key may have meant, or NULL. */
+/* Returns the option that a wrong key may have meant, or NULL. */
 const struct wp_option *wp_option_like(const char *key);
-/* The sections of the file, in order of the table; `kafka` is one. NULL behind the last. */
+/* Names the sections of the file, in order of the table; `kafka` is one. Returns NULL behind the last. */
 const char *wp_option_section(size_t index);
-/* Length of the section within a key; the key proper stands behind the dot. */
+/* Returns the length of the section within a key; the key proper stands behind the dot. */
 size_t wp_option_section_size(const char *key);
 
 #define WP_OPTION_TEXT_SIZE 256
-/* "WALPOST__RELAY__IN_FLIGHT_EVENTS". Returns `text`, which has WP_OPTION_TEXT_SIZE bytes. */
+/* Writes "WALPOST__RELAY__IN_FLIGHT_EVENTS". Returns `text`, which has WP_OPTION_TEXT_SIZE bytes. */
 char *wp_option_variable(const struct wp_option *option, char *text);
-/* What is allowed, in words: "a number from 1 to 1048576". Returns `text`, likewise. */
+/* Writes what is allowed, in words: "a number from 1 to 1048576". Returns `text`, likewise. */
 char *wp_option_allowed(const struct wp_option *option, char *text);
 
 /*
- * Writes the member of `config` that `option` stands for; a text is borrowed, so it
- * must live as long as `config`. WP_CONFIG: not what wp_option_allowed() says.
+ * Writes the member of `config` that `option` stands for; a text is borrowed, so it must live as long as
+ * `config`. Returns WP_CONFIG when it is not what wp_option_allowed() says.
  */
 enum wp_rc wp_value_store(const struct wp_option *option, const char *text,
 			  struct wp_config *config) WP_MUST_CHECK;
 
-/* Digits only, no sign; false beyond `max`. */
+/* Takes digits only, no sign; returns false beyond `max`. */
 bool wp_value_number(const char *text, size_t size, int64_t max, int64_t *ret) WP_MUST_CHECK;
-/* "90s", "2h": WP_CONFIG: no number with one of the units ms, s, min, h. */
+/* Reads "90s", "2h". Returns WP_CONFIG when it is no number with one of the units ms, s, min, h. */
 enum wp_rc wp_value_duration(const char *text, int64_t *ret_ms) WP_MUST_CHECK;
 
-/* "Did you mean": the nearest of some words by edit distance. Pure. */
+/* For "did you mean": finds the nearest of some words by edit distance. Pure. */
 #define WP_SUGGEST_SIZE_MAX 64 /* longer words are never suggested */
 
 struct wp_suggestion {

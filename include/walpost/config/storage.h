@@ -1,4 +1,4 @@
-/* What stands behind a configuration: its texts, and where each value came from. */
+/* Keeps what stands behind a configuration: its texts, and where each value came from. */
 #ifndef WALPOST_CONFIG_STORAGE_H
 #define WALPOST_CONFIG_STORAGE_H
 
@@ -41,22 +41,22 @@ struct wp_config_storage {
 };
 
 /*
- * The value of an option; of a named outbox its own or, when it has none, that of [outbox].
- * A name that is not there is as none.
+ * Returns the value of an option; of a named outbox its own or, when it has none, that of [outbox]. A name
+ * that is not there is as none.
  */
 const struct wp_config_value *wp_storage_value(const struct wp_config_storage *s,
 					       const struct wp_key *key);
-/* Of that name; NULL: there is none. */
+/* Finds the outbox of that name; NULL when there is none. */
 struct wp_config_outbox *wp_storage_find_outbox(const struct wp_config_storage *s,
 						const char *name);
-/* Where that outbox's values are kept, made when it is new. WP_FULL past WP_OUTBOXES_MAX. */
+/* Gives the place where that outbox's values are kept, made when it is new. Returns WP_FULL past WP_OUTBOXES_MAX. */
 enum wp_rc wp_storage_outbox(struct wp_config_storage *s, const char *name,
 			     struct wp_config_outbox **ret) WP_MUST_CHECK;
-/* One that lives as long as the storage. WP_CONFIG with the error: it cannot be read. WP_NOMEM. */
+/* Gives a file that lives as long as the storage. Returns WP_CONFIG with the error when it cannot be read; WP_NOMEM. */
 enum wp_rc wp_storage_secret_file(struct wp_config_storage *s, const char *path,
 				  struct wp_secret_file **ret,
 				  struct wp_error *error) WP_MUST_CHECK;
-/* A copy that lives as long as the storage. NULL: no memory. */
+/* Gives a copy that lives as long as the storage; NULL when out of memory. */
 const char *wp_storage_keep(struct wp_config_storage *s, const char *text);
 
 #endif
