@@ -53,7 +53,7 @@ static int digit_value(uint8_t digit, const char last[2])
 	return digit == last[0] ? 62 : digit == last[1] ? 63 : -1;
 }
 
-/* `last`: the two digits in which the alphabets differ. */
+/* `last` holds the two digits in which the alphabets differ. */
 static enum wp_rc read_unpadded(struct wp_buffer *into, struct wp_span text, const char last[2])
 {
 	uint32_t bits = 0;

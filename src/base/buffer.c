@@ -55,7 +55,7 @@ enum wp_rc wp_buffer_reserve(struct wp_buffer *b, size_t size)
 		return WP_OK;
 
 	size_t capacity = next_capacity(b, b->size + size);
-	/* One more than told: vsnprintf() writes a NUL that does not count. */
+	/* It has one byte more than it tells: vsnprintf() writes a NUL that does not count. */
 	uint8_t *data = realloc(b->data, capacity + 1);
 	if (data == NULL)
 		return WP_NOMEM;
@@ -93,7 +93,7 @@ static enum wp_rc append_formatted(struct wp_buffer *b, const char *format, va_l
 	va_copy(again, arguments);
 	int size = vsnprintf(NULL, 0, format, again);
 	va_end(again);
-	/* Longer than an int can say, hence than any limit of ours. */
+	/* It is longer than an int can say, hence than any limit of ours. */
 	if (size < 0)
 		return WP_FULL;
 

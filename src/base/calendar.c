@@ -3,7 +3,8 @@
 #include <assert.h>
 
 #define DAYS_PER_400_YEARS 146097
-/* 1970-01-01, counted from 0000-03-01: years here begin in March, so that a leap day is their last. */
+/* This is 1970-01-01, counted from 0000-03-01: years here begin in March, so that a leap day is
+ * their last. */
 #define DAYS_TO_1970 719468
 
 int64_t wp_calendar_days(struct wp_date date)
@@ -35,7 +36,8 @@ struct wp_date wp_calendar_date(int64_t days)
 				 .day = day };
 }
 
-/* `digits` of them, then `behind`. By hand: snprintf() would be felt on each event's way. */
+/* Puts `digits` digits, then `behind`. It does so by hand: snprintf() would be felt on each
+ * event's way. */
 static char *put_digits(char *at, unsigned number, unsigned digits, char behind)
 {
 	for (unsigned i = digits; i-- > 0; number /= 10)

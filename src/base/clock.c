@@ -30,13 +30,15 @@ int64_t wp_clock_boot_us(void)
 	return read_us(CLOCK_BOOTTIME);
 }
 
-/* It never runs out but by being cancelled (timerfd_create(2)), or in a year, which does no harm. */
+/* The timer never runs out but by being cancelled (timerfd_create(2)), or in a year, which does
+ * no harm. */
 static void arm(int fd)
 {
 	struct timespec now = { 0 };
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	/* ECANCELED: the clock was set just now. It is armed all the same, and readable. */
+	/* After ECANCELED the clock was set just now. The timer is armed all the same, and
+	 * readable. */
 	(void)timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET,
 			      &(struct itimerspec){ .it_value = { .tv_sec = now.tv_sec + YEAR_S } },
 			      NULL);

@@ -5,7 +5,8 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 
-/* One for the loop, whose thread makes and frees what is in flight, and one for librdkafka's threads. */
+/* There is one for the loop, whose thread makes and frees what is in flight, and one for
+ * librdkafka's threads. */
 #define ARENAS_MAX 2
 
 void wp_heap_limit(void)

@@ -43,7 +43,7 @@ static bool is_joined(const struct wp_java_properties *p)
 	return p->end - p->at >= 2 && p->at[0] == '\\' && is_line_end(p->at[1]);
 }
 
-/* Past backslashes at ends of lines, and the white behind each. */
+/* Moves past backslashes at ends of lines, and the white behind each. */
 static void join_lines(struct wp_java_properties *p)
 {
 	while (is_joined(p)) {
@@ -54,8 +54,8 @@ static void join_lines(struct wp_java_properties *p)
 }
 
 /*
- * To the first character of a line that has some; false: there is none. A line that had none so
- * far may become a comment where it is joined.
+ * Moves to the first character of a line that has some; returns false when there is none. A line
+ * that had none so far may become a comment where it is joined.
  */
 static bool find_line(struct wp_java_properties *p)
 {
@@ -85,7 +85,8 @@ static void put(struct wp_java_properties *p, struct wp_span bytes)
 	assert(rc == WP_OK); /* room was made */
 }
 
-/* The four digits behind \u, which a line's end may part; -1: they are not there. */
+/* Reads the four digits behind \u, which a line's end may part; returns -1 when they are not
+ * there. */
 static int32_t read_unit(struct wp_java_properties *p)
 {
 	int32_t unit = 0;
@@ -127,7 +128,7 @@ static enum wp_rc put_escaped_unit(struct wp_java_properties *p)
 	return WP_OK;
 }
 
-/* Behind a backslash that ends no line; at the end of the text it stands for nothing. */
+/* Stands behind a backslash that ends no line; at the end of the text that stands for nothing. */
 static enum wp_rc put_escaped(struct wp_java_properties *p)
 {
 	static const char LETTERS[] = "tnrf", MEANT[] = "\t\n\r\f";
@@ -192,7 +193,8 @@ enum wp_rc wp_java_properties_init(struct wp_java_properties *p, struct wp_span 
 				   struct wp_buffer *into)
 {
 	assert(!wp_span_is_null(text));
-	/* Nothing is longer unescaped: \uXXXX is 6 bytes, and gives 3 at most. One for the empty. */
+	/* Nothing is longer when unescaped: \uXXXX is 6 bytes, and gives 3 at most. One byte
+	 * more is for an empty text. */
 	enum wp_rc rc = wp_buffer_reserve(into, text.size + 1);
 	if (rc == WP_OK)
 		*p = (struct wp_java_properties){

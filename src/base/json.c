@@ -9,9 +9,9 @@
 /* ---- reading ---- */
 
 /*
- * What reads something is given where that begins and returns where it ends; NULL: it does not
- * stand there, and the reader knows why. So `at` stays in a register, for every byte of each
- * logical message.
+ * A reader of something is given where that begins and returns where it ends, or NULL when it does
+ * not stand there, and then `struct reader` knows why. So `at` stays in a register, for every byte
+ * of each logical message.
  */
 struct reader {
 	const uint8_t *end;
@@ -62,14 +62,6 @@ static const uint8_t *read_digits(struct reader *r, const uint8_t *at)
 	return at;
 }
 
-static const uint8_t *read_exponent(struct reader *r, const uint8_t *at)
-{
-	at++;
-	if (has_byte(r, at, '+') || has_byte(r, at, '-'))
-		at++;
-	return read_digits(r, at);
-}
-
 /* number = [ "-" ] ( "0" / digit1-9 *DIGIT ) [ "." 1*DIGIT ] [ ( "e" / "E" ) [ "-" / "+" ] 1*DIGIT ] */
 static const uint8_t *read_json_number(struct reader *r, const uint8_t *at)
 {
@@ -80,12 +72,16 @@ static const uint8_t *read_json_number(struct reader *r, const uint8_t *at)
 	at = read_digits(r, at);
 	if (at != NULL && has_byte(r, at, '.'))
 		at = read_digits(r, at + 1);
-	if (at != NULL && (has_byte(r, at, 'e') || has_byte(r, at, 'E')))
-		at = read_exponent(r, at);
+	if (at != NULL && (has_byte(r, at, 'e') || has_byte(r, at, 'E'))) {
+		at++;
+		if (has_byte(r, at, '+') || has_byte(r, at, '-'))
+			at++;
+		at = read_digits(r, at);
+	}
 	return at;
 }
 
-/* Behind the backslash. */
+/* `at` is behind the backslash. */
 static const uint8_t *read_escape(struct reader *r, const uint8_t *at)
 {
 	static const char single[] = "\"\\/bfnrt";
@@ -107,7 +103,7 @@ static const uint8_t *read_escape(struct reader *r, const uint8_t *at)
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* In this form compilers know it for one load. */
+/* In this form compilers recognize it as one load. */
 static uint64_t word_at(const uint8_t *at)
 {
 	return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 |
@@ -116,9 +112,9 @@ static uint64_t word_at(const uint8_t *at)
 }
 
 /*
- * How many of the word's bytes, from the lowest on, stand for themselves in a string: no control
- * character, quote, backslash, nor part of a longer character. A byte that does not gets its
- * highest bit set in `marks`; so may bytes above it, by a borrow, but none below.
+ * Counts how many of the word's bytes, from the lowest on, stand for themselves in a string: no
+ * control character, quote, backslash, nor part of a longer character. A byte that does not gets
+ * its highest bit set in `marks`; so may bytes above it, by a borrow, but none below.
  */
 static size_t count_plain(uint64_t word)
 {
@@ -131,7 +127,7 @@ static size_t count_plain(uint64_t word)
 	return (size_t)((below >> 7 & EACH(1)) * EACH(1) >> 56); /* a bit of each byte, counted */
 }
 
-/* At a byte that does not stand for itself, or at the end. */
+/* `at` is at a byte that does not stand for itself, or at the end. */
 static const uint8_t *read_special(struct reader *r, const uint8_t *at)
 {
 	if (at == r->end)
@@ -144,7 +140,7 @@ static const uint8_t *read_special(struct reader *r, const uint8_t *at)
 	return size > 0 ? at + size : fail_at(r, at, "a string is not UTF-8");
 }
 
-/* Eight bytes at a time as long as so many are left. */
+/* Goes eight bytes at a time as long as so many are left. */
 static inline const uint8_t *skip_plain(const struct reader *r, const uint8_t *at)
 {
 	size_t count = 8;
@@ -167,7 +163,7 @@ static const uint8_t *read_rest(struct reader *r, const uint8_t *at)
 	return at != NULL ? at + 1 : NULL;
 }
 
-/* Behind the opening quote. */
+/* `at` is behind the opening quote. */
 static inline const uint8_t *read_string(struct reader *r, const uint8_t *at)
 {
 	at = skip_plain(r, at);
@@ -194,7 +190,7 @@ static inline const uint8_t *read_scalar(struct reader *r, const uint8_t *at)
 	}
 }
 
-/* Which containers are open: a bit for each, 1 for an object. */
+/* This says which containers are open: a bit for each, 1 for an object. */
 struct nest {
 	uint8_t bits[WP_JSON_DEPTH_MAX / 8];
 	size_t depth;
@@ -219,7 +215,7 @@ static bool push_level(struct nest *n, bool object)
 	return true;
 }
 
-/* And the colon behind it. `ret` is the name with its quotes. */
+/* Reads the colon behind the name, too. `ret` is the name with its quotes. */
 static inline const uint8_t *read_member_name(struct reader *r, const uint8_t *at,
 					      struct wp_span *ret)
 {
@@ -235,7 +231,7 @@ static inline const uint8_t *read_member_name(struct reader *r, const uint8_t *a
 	return has_byte(r, at, ':') ? at + 1 : fail_at(r, at, "a colon is missing");
 }
 
-/* `[` or `{` and, in an object, the first name. An empty container is read to its end. */
+/* Reads `[` or `{` and, in an object, the first name. An empty container is read to its end. */
 static const uint8_t *open_container(struct reader *r, const uint8_t *at, struct nest *n,
 				     bool *ret_complete)
 {
@@ -253,7 +249,7 @@ static const uint8_t *open_container(struct reader *r, const uint8_t *at, struct
 	return object ? read_member_name(r, at, &name) : at;
 }
 
-/* Behind a value: the ends of containers, then a comma and what must follow it. */
+/* Reads what is behind a value: the ends of containers, then a comma and what must follow it. */
 static const uint8_t *close_containers(struct reader *r, const uint8_t *at, struct nest *n)
 {
 	struct wp_span name;
@@ -383,7 +379,7 @@ void wp_json_walk_text(struct wp_json_walk *w, struct wp_span text)
 	};
 }
 
-/* A member or an element. */
+/* Reads a member or an element. */
 static const uint8_t *read_walked(struct wp_json_walk *w, struct reader *r, const uint8_t *at,
 				  struct wp_span *ret_name, struct wp_json *ret)
 {
@@ -422,7 +418,7 @@ bool wp_json_walk_next(struct wp_json_walk *w, struct wp_span *ret_name, struct 
 
 /* ---- strings ---- */
 
-/* `*at` is behind the \u. WP_DATA: half of a pair. */
+/* `*at` is behind the \u. Returns WP_DATA for half of a pair. */
 static enum wp_rc append_unit(const uint8_t **at, const uint8_t *end, struct wp_buffer *into)
 {
 	uint32_t unit = wp_hex_unit(*at);
@@ -497,7 +493,7 @@ static char *put_unit(char *to, uint32_t unit)
 	return to;
 }
 
-/* All of it lies below U+10000. */
+/* All that is escaped lies below U+10000. */
 static size_t escape_for_display(const uint8_t *at, size_t left, char **to)
 {
 	size_t size = wp_utf8_size(at, left);
@@ -511,7 +507,7 @@ static size_t escape_for_display(const uint8_t *at, size_t left, char **to)
 	return size;
 }
 
-/* Returns how many bytes of `text` were written; 0: they stand for themselves. */
+/* Returns how many bytes of `text` were written; 0 when they stand for themselves. */
 static size_t escape(const uint8_t *at, size_t left, enum wp_json_escapes escapes, char **to)
 {
 	static const char short_ones[] = "btn?fr"; /* from U+0008 on; there is none for U+000B */

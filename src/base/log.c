@@ -24,7 +24,7 @@ enum sink_kind {
 	SINK_POLL, /* could not be reopened: asked for room before each write */
 };
 
-/* The global of the program. */
+/* This is the one global of the program. */
 static struct {
 	pthread_mutex_t lock; /* guards the rest */
 	struct wp_log_options options;
@@ -42,17 +42,17 @@ static struct {
 };
 
 /*
- * A file of our own for the same pipe or terminal: O_NONBLOCK set on the
- * inherited one would change it for every process that shares it.
+ * Opens a file of our own for the same pipe or terminal: O_NONBLOCK set on the inherited one would
+ * change it for every process that shares it.
  */
 static void reopen(void)
 {
 	int fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_APPEND | O_CLOEXEC | O_NOCTTY);
 
 	/*
-	 * No /proc, or the pipe is another user's (a service that changed its user).
-	 * Asking for room first is almost as good: only when another writer takes
-	 * that room in between does a write wait.
+	 * There is no /proc, or the pipe is another user's (a service that changed its user).
+	 * Asking for room first is almost as good: only when another writer takes that room in
+	 * between does a write wait.
 	 */
 	sink.kind = fd < 0 ? SINK_POLL : SINK_WRITE;
 	sink.fd = fd < 0 ? STDERR_FILENO : fd;
@@ -76,7 +76,7 @@ static void open_sink(void)
 		reopen();
 }
 
-/* As write(), but a reader that is gone is an error and not the end of the process. */
+/* Does as write() does, but a reader that is gone is an error and not the end of the process. */
 static ssize_t write_without_sigpipe(const char *text, size_t size)
 {
 	static const struct timespec at_once = { 0 };
@@ -118,7 +118,7 @@ static ssize_t write_some(const char *text, size_t size)
 	return -1;
 }
 
-/* As much as is taken now. */
+/* Writes as much as is taken now. */
 static size_t write_all(const char *text, size_t size)
 {
 	size_t done = 0;
@@ -134,22 +134,16 @@ static size_t write_all(const char *text, size_t size)
 	return done;
 }
 
-/* A line that was begun is ended before another begins. */
-static bool write_rest(void)
-{
-	size_t done = write_all(sink.rest, sink.rest_size);
-
-	sink.rest_size -= done;
-	memmove(sink.rest, sink.rest + done, sink.rest_size);
-	return sink.rest_size == 0;
-}
-
-/* False: nothing of it was written. */
+/* Returns false when nothing of it was written. */
 static bool write_line(const struct wp_log_line *line)
 {
-	if (!write_rest())
+	/* A line that was begun is ended before another begins. */
+	size_t done = write_all(sink.rest, sink.rest_size);
+	sink.rest_size -= done;
+	memmove(sink.rest, sink.rest + done, sink.rest_size);
+	if (sink.rest_size > 0)
 		return false;
-	size_t done = write_all(line->text, line->size);
+	done = write_all(line->text, line->size);
 	if (done == 0)
 		return false;
 	sink.rest_size = line->size - done;
@@ -165,7 +159,7 @@ static int64_t wall_clock_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* So many are missing before this place. */
+/* Tells that so many lines are missing before this place. */
 static bool tell_dropped(struct wp_log_line *line)
 {
 	uint64_t missing = sink.dropped - sink.dropped_told;

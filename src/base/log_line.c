@@ -1,3 +1,4 @@
+/* Writes the text of one log line. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,11 +10,11 @@
 #include "walpost/base/log_memory.h"
 #include "walpost/base/utf8.h"
 
-/* Kept free for the mark of a cut line, its brace and its newline. */
+/* So much is kept free for the mark of a cut line, its brace and its newline. */
 #define END_SIZE 16
 #define REPLACEMENT 0xFFFDu
 
-/* All or nothing, so that no escape and no character is torn. */
+/* Puts all or nothing, so that no escape and no character is torn. */
 static bool put(struct wp_log_line *line, const char *text, size_t size, size_t limit)
 {
 	if (size > limit - line->size) {
@@ -31,9 +32,9 @@ static bool put_text(struct wp_log_line *line, const char *text)
 }
 
 /*
- * The character at the front of a NUL-terminated text, and its size. Bytes that
- * begin no character (overlong forms, surrogates and what lies past U+10FFFF
- * included) give U+FFFD one by one.
+ * Reads the character at the front of a NUL-terminated text, and its size. Bytes that begin no
+ * character (overlong forms, surrogates and what lies past U+10FFFF included) give U+FFFD one by
+ * one.
  */
 static uint32_t next_character(const char *text, size_t *ret_size)
 {
@@ -44,7 +45,7 @@ static uint32_t next_character(const char *text, size_t *ret_size)
 	return size == 0 ? REPLACEMENT : wp_utf8_character(at, size);
 }
 
-/* One character as it stands between quotes, in logfmt and JSON alike. */
+/* Puts one character as it stands between quotes, in logfmt and JSON alike. */
 static bool put_character(struct wp_log_line *line, uint32_t character, const char *bytes,
 			  size_t size, size_t limit)
 {
@@ -111,7 +112,7 @@ static void put_value(struct wp_log_line *line, enum wp_log_format format, const
 		put_quoted(line, text); /* longer than the line: cut it there */
 }
 
-/* The name and what joins it to its neighbours; false when there is no room. */
+/* Puts the name and what joins it to its neighbours; returns false when there is no room. */
 static bool put_name(struct wp_log_line *line, enum wp_log_format format, const char *name)
 {
 	bool json = format == WP_LOG_JSON;
@@ -123,7 +124,8 @@ static bool put_name(struct wp_log_line *line, enum wp_log_format format, const 
 static void put_fact(struct wp_log_line *line, enum wp_log_format format,
 		     const struct wp_fact *fact)
 {
-	/* Room for the widest number (20), an LSN in quotes (19) or the start of a text. */
+	/* There must be room for the widest number (20), an LSN in quotes (19) or the start of a
+	 * text. */
 	static const size_t value_size = 24;
 	size_t start = line->size;
 	char number[32];

@@ -52,7 +52,7 @@ static void copy_cut(char to[WP_LOG_WHY_SIZE], const char *text)
 	to[size] = '\0';
 }
 
-/* What a line says in words: its reason; else what librdkafka, or a finding, says. */
+/* Finds what a line says in words: its reason; else what librdkafka, or a finding, says. */
 static const char *sentence_of(const struct wp_fact *facts)
 {
 	static const char *const names[] = { "reason", "text", "what" };
@@ -92,7 +92,7 @@ void wp_log_memory_add(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_lev
 		remember(m, wall_ms, level, event, facts);
 }
 
-/* "sb1" and "9fe" are names, or may be. */
+/* Such texts as "sb1" and "9fe" are names, or may be. */
 static bool is_of_name(char c)
 {
 	return wp_is_digit(c) || wp_is_letter(c) || c == '_' || c == '"' || c == '\'';
@@ -108,7 +108,7 @@ static size_t number_at(const char *text, char before)
 	return is_of_name(before) || is_of_name(text[size]) ? 0 : size;
 }
 
-/* FNV-1a, the end of the text included. A number is one whatever it is. */
+/* This is FNV-1a, the end of the text included. All numbers count as one, whatever they are. */
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
 	char before = ' ';

@@ -15,7 +15,7 @@ bool wp_notify_is_wanted(void)
 	return path != NULL && (path[0] == '/' || path[0] == '@');
 }
 
-/* 0: there is none that we could reach. */
+/* Returns 0 when there is none that we could reach. */
 static socklen_t address_of(struct sockaddr_un *ret)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -39,12 +39,12 @@ void wp_notify(const char *lines)
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return;
-	/* Who does not listen is not told. */
+	/* Whoever does not listen is not told. */
 	(void)!sendto(fd, lines, strlen(lines), MSG_NOSIGNAL, (struct sockaddr *)&address, size);
 	(void)close(fd);
 }
 
-/* A number of the environment, and nothing else; -1: it is none. */
+/* Reads a number of the environment, and nothing else; -1 when it is none. */
 static int64_t number_of(const char *name)
 {
 	const char *text = getenv(name);

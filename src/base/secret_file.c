@@ -76,13 +76,13 @@ bool wp_secret_file_is_regular(const struct wp_secret_file *f)
 	return f->is_regular;
 }
 
-/* What stands there now; WP_CONFIG with the error: of no use. */
+/* Reads what stands there now; returns WP_CONFIG with the error when it is of no use. */
 static enum wp_rc read_now(const struct wp_secret_file *f, bool (*is_usable)(const char *text),
 			   char **ret, struct wp_error *error)
 {
 	char *text = NULL;
 
-	/* To open a FIFO could wait without an end. */
+	/* Opening a FIFO could wait without an end. */
 	if (!is_regular(f->path))
 		return wp_error_set(error, WP_CONFIG,
 				    "%s was removed or is no longer a regular file", f->path);
@@ -102,14 +102,6 @@ static enum wp_rc read_now(const struct wp_secret_file *f, bool (*is_usable)(con
 	return WP_OK;
 }
 
-static void take(struct wp_secret_file *f, char *text, struct wp_secret_text *ret)
-{
-	ret->news = strcmp(text, f->text) == 0 ? WP_SECRET_SAME : WP_SECRET_NEW;
-	f->is_lost = false;
-	free(f->text);
-	f->text = text;
-}
-
 static enum wp_rc renew(struct wp_secret_file *f, bool (*is_usable)(const char *text),
 			struct wp_secret_text *ret)
 {
@@ -119,7 +111,10 @@ static enum wp_rc renew(struct wp_secret_file *f, bool (*is_usable)(const char *
 		return WP_OK;
 	enum wp_rc rc = read_now(f, is_usable, &text, &ret->error);
 	if (rc == WP_OK) {
-		take(f, text, ret);
+		ret->news = strcmp(text, f->text) == 0 ? WP_SECRET_SAME : WP_SECRET_NEW;
+		f->is_lost = false;
+		free(f->text);
+		f->text = text;
 		return WP_OK;
 	}
 	if (rc != WP_CONFIG)

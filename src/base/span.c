@@ -52,7 +52,7 @@ struct wp_span wp_span_trimmed(const char *from, const char *to)
 	return (struct wp_span){ .data = (const uint8_t *)from, .size = (size_t)(to - from) };
 }
 
-/* Remembers the last wildcard only: going back to an earlier one can find nothing more. */
+/* It remembers the last wildcard only: going back to an earlier one can find nothing more. */
 bool wp_wildcard_matches(struct wp_span pattern, uint8_t any, struct wp_span text)
 {
 	size_t p = 0;

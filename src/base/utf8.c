@@ -2,7 +2,7 @@
 
 #include "walpost/base/utf8.h"
 
-/* How many bytes a lead byte announces; 0: it is none. */
+/* Says how many bytes a lead byte announces; 0 when it is none. */
 static size_t announced(uint8_t lead)
 {
 	if (lead < 0x80)
@@ -12,7 +12,7 @@ static size_t announced(uint8_t lead)
 	return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-/* Of the second byte more is asked: it tells overlong forms, surrogates, what is too large. */
+/* More is asked of the second byte: it tells overlong forms, surrogates, what is too large. */
 static bool second_fits(uint8_t lead, uint8_t second)
 {
 	uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;

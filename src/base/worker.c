@@ -80,7 +80,7 @@ static struct entry *find(const struct queue *q, uint64_t id)
 	return e;
 }
 
-/* Moves one out of the middle, order kept. */
+/* Moves one out of the middle and keeps the order. */
 static void move(struct queue *from, struct entry *wanted, struct queue *to)
 {
 	struct queue kept = { 0 };
@@ -221,7 +221,7 @@ static struct timespec deadline_in(int64_t wait_ms)
 	return t;
 }
 
-/* With the lock held: from here on nothing calls `done`, and nothing wakes the loop. */
+/* Called with the lock held: from here on nothing calls `done`, and nothing wakes the loop. */
 static void abandon_all(struct wp_worker *w)
 {
 	struct entry *e;
@@ -275,7 +275,7 @@ enum wp_rc wp_worker_submit(struct wp_worker *w, const struct wp_job *job, uint6
 	e->job = *job;
 
 	(void)pthread_mutex_lock(&w->lock);
-	/* What waits to be collected counts too: else it would have no bound. */
+	/* What waits to be collected counts too: else the queue would have no bound. */
 	if (w->waiting.count + w->finished.count >= WAITING_MAX) {
 		rc = WP_FULL;
 	} else {
@@ -303,7 +303,7 @@ void wp_worker_abandon(struct wp_worker *w, uint64_t id)
 	} else if (w->running != NULL && w->running->id == id) {
 		w->running->abandoned = true;
 	}
-	/* Else it was collected already. */
+	/* Otherwise it was collected already. */
 	(void)pthread_mutex_unlock(&w->lock);
 }
 
@@ -312,23 +312,17 @@ int wp_worker_fd(const struct wp_worker *w)
 	return w->fd;
 }
 
-static struct entry *take_finished(struct wp_worker *w)
-{
-	(void)pthread_mutex_lock(&w->lock);
-	struct entry *e = pop(&w->finished);
-	(void)pthread_mutex_unlock(&w->lock);
-	return e;
-}
-
 void wp_worker_collect(struct wp_worker *w)
 {
 	uint64_t count;
 
-	/* Emptied first: what finishes from here on makes it readable again. */
+	/* The counter is emptied first: what finishes from here on makes it readable again. */
 	(void)!read(w->fd, &count, sizeof(count));
-	/* All that can be there now; what `done` starts anew comes next time. */
+	/* So many can be there now; what `done` starts anew comes next time. */
 	for (size_t i = 0; i <= WAITING_MAX; i++) {
-		struct entry *e = take_finished(w);
+		(void)pthread_mutex_lock(&w->lock);
+		struct entry *e = pop(&w->finished);
+		(void)pthread_mutex_unlock(&w->lock);
 		if (e == NULL)
 			break;
 		struct wp_job job = e->job;

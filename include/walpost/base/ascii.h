@@ -1,5 +1,5 @@
 /*
- * Digits and letters of ASCII, whatever the locale. Pure.
+ * Is it a digit or a letter of ASCII, whatever the locale? Pure.
  */
 #ifndef WALPOST_BASE_ASCII_H
 #define WALPOST_BASE_ASCII_H

@@ -1,5 +1,5 @@
 /*
- * How long to wait before the next try: exponential with full jitter on the
+ * Says how long to wait before the next try: exponential with full jitter on the
  * upper half, reset by success. Pure: randomness is passed in.
  */
 #ifndef WALPOST_BASE_BACKOFF_H
@@ -15,10 +15,10 @@ struct wp_backoff {
 
 void wp_backoff_init(struct wp_backoff *b, int64_t first_ms, int64_t max_ms);
 void wp_backoff_reset(struct wp_backoff *b);
-/* The delay before the next try, in [d/2, d], d = min(first * 2^tries, max). */
+/* Returns the delay before the next try, in [d/2, d], d = min(first * 2^tries, max). */
 int64_t wp_backoff_next(struct wp_backoff *b, uint64_t random);
 
-/* splitmix64: seeded randomness for jitter; not for secrets. */
+/* This is splitmix64: seeded randomness for jitter; not for secrets. */
 uint64_t wp_random_next(uint64_t *state);
 
 #endif

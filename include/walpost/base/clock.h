@@ -1,5 +1,6 @@
 /*
- * The clocks that nobody sets, in microseconds, and the one on the wall. For edges only: what is pure has time passed in.
+ * Reads the clocks that nobody sets, in microseconds, and the one on the wall. For edges only: what is pure
+ * has time passed in.
  */
 #ifndef WALPOST_BASE_CLOCK_H
 #define WALPOST_BASE_CLOCK_H
@@ -7,16 +8,16 @@
 #include <stdint.h>
 
 int64_t wp_clock_us(void);
-/* Unix time in milliseconds: the one clock here that people set. */
+/* This is Unix time in milliseconds: the one clock here that people set. */
 int64_t wp_clock_wall_ms(void);
-/* Since the machine was booted: goes on while it is suspended, as the other one does not. */
+/* This counts since the machine was booted: it goes on while it is suspended, as the other one does not. */
 int64_t wp_clock_boot_us(void);
 /*
- * A descriptor that is readable once the wall clock was set, or the machine has gone on after it
- * was suspended, for which no timer of the loop wakes it. The caller's to close; -1: none can be had.
+ * Makes a descriptor that is readable once the wall clock was set, or the machine has gone on after it was
+ * suspended, for which no timer of the loop wakes it. The caller closes it; -1 when none can be had.
  */
 int wp_clock_set_fd(void);
-/* Readable only the next time that happens. */
+/* Makes it readable only the next time that happens. */
 void wp_clock_set_reset(int fd);
 
 #endif

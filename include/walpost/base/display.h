@@ -1,8 +1,8 @@
 /*
- * Text of others, made safe to show to people: keys, names, messages of servers. What steers a
- * terminal or changes the order in which letters are read is escaped: C0 and C1 controls and
- * DEL, bidirectional marks, line and paragraph separators; so are bytes that are not UTF-8.
- * All else stands as it is, a backslash too: this is for reading, not for parsing. Pure.
+ * Makes text of others safe to show to people: keys, names, messages of servers. What steers a terminal or
+ * changes the order in which letters are read is escaped: C0 and C1 controls and DEL, bidirectional marks,
+ * line and paragraph separators; so are bytes that are not UTF-8. All else stands as it is, a backslash too:
+ * this is for reading, not for parsing. Pure.
  */
 #ifndef WALPOST_BASE_DISPLAY_H
 #define WALPOST_BASE_DISPLAY_H
@@ -21,15 +21,15 @@ struct wp_display {
 	size_t size;
 };
 
-/* The character, or the byte that is none, at the front of `left` (1 or more) bytes. Returns how many it took. */
+/* Takes the character, or the byte that is none, at the front of `left` (1 or more) bytes. Returns how many it took. */
 size_t wp_display_next(const uint8_t *at, size_t left, struct wp_display *ret);
-/* WP_FULL, WP_NOMEM. */
+/* Returns WP_FULL, WP_NOMEM. */
 enum wp_rc wp_display_append(struct wp_buffer *into, struct wp_span text) WP_MUST_CHECK;
 void wp_display_print(FILE *to, struct wp_span text);
 
 /*
- * A value as it may stand in a sentence for a human: escaped likewise, at most 100 bytes, cut
- * at a character.
+ * This is a value as it may stand in a sentence for a human: escaped likewise, at most 100 bytes, cut at a
+ * character.
  */
 #define WP_EXCERPT_SIZE 104 /* with "..." and NUL */
 

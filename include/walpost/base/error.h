@@ -1,14 +1,14 @@
 /*
- * The sentence for a human, written where the facts are known. Fixed size, so
+ * The sentence for a human is written where the facts are known. It has a fixed size, so
  * that failing allocates nothing. Functions take it last and may be given NULL.
- * It is written on failure only. Form: what happened; what it means; what to do.
+ * It is written on failure only. Its form is: what happened; what it means; what to do.
  */
 #ifndef WALPOST_BASE_ERROR_H
 #define WALPOST_BASE_ERROR_H
 
 /*
- * What a function that can fail answers, and what an error calls for. A code
- * exists only where some caller reacts differently to it.
+ * A function that can fail answers these, and an error calls for these. A code exists only where some caller
+ * reacts differently to it.
  */
 #define WP_MUST_CHECK __attribute__((warn_unused_result))
 #define WP_PRINTF(format_index, first_index) \
@@ -27,8 +27,8 @@ enum wp_rc {
 };
 
 /*
- * What an error of the other side calls for. One table per side (postgres/
- * reaction, kafka/reaction) maps its codes to these.
+ * An error of the other side calls for these. One table per side (postgres/reaction, kafka/reaction) maps its
+ * codes to them.
  */
 enum wp_reaction {
 	WP_REACT_NONE = 0,
@@ -54,10 +54,7 @@ struct wp_error {
 enum wp_rc wp_error_set(struct wp_error *error, enum wp_rc rc, const char *format, ...)
 	WP_PRINTF(3, 4);
 
-/*
- * The process's exit codes: a contract with service managers and scripts, the same for
- * all commands.
- */
+/* The process's exit codes are a contract with service managers and scripts, the same for all commands. */
 enum wp_exit {
 	WP_EXIT_OK = 0,	    /* done, or stopped as asked */
 	WP_EXIT_FAILED = 1, /* a restart may help; `check`: a precondition fails */

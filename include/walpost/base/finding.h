@@ -1,6 +1,6 @@
 /*
- * What a look at Postgres or at Kafka brings to light: one precondition, whether it holds,
- * what that means, and the cure, ready to paste. `walpost check` prints a list of them.
+ * A finding is what a look at Postgres or at Kafka brings to light: one precondition, whether it holds, what
+ * that means, and the cure, ready to paste. `walpost check` prints a list of them.
  *
  * Owns: its texts. Pure. Bounded: WP_FINDINGS_MAX in a list.
  */
@@ -15,7 +15,7 @@
 
 enum wp_finding_level { WP_FINDING_OK, WP_FINDING_WARN, WP_FINDING_FAIL };
 
-/* Where it belongs: what a reader looks after together. */
+/* A finding belongs to one of these: what a reader looks after together. */
 enum wp_finding_room {
 	WP_ROOM_CONNECTION,
 	WP_ROOM_SERVER,
@@ -38,7 +38,8 @@ struct wp_finding {
 	enum wp_reaction reaction; /* what a failure calls for; WP_REACT_NONE on others */
 };
 
-/* All zero: none, and nothing to release. A count of 0 begins anew with the memory that is there. */
+/* All zero means that there are none, and nothing to release. A count of 0 begins anew with the memory
+ * that is there. */
 struct wp_findings {
 	struct wp_finding *items; /* owned */
 	size_t count;
@@ -47,23 +48,22 @@ struct wp_findings {
 };
 
 /*
- * One more, with texts cut where they are too long; more than WP_FINDINGS_MAX are our mistake.
- * `name` is a constant. Of a failure the reaction is WP_REACT_STOP_CONFIG, until it is changed.
- * Valid until the next. Without memory it is `no_memory`, which says so and is a failure that
- * passes.
+ * Adds one more, with texts cut where they are too long; more than WP_FINDINGS_MAX are our mistake. `name` is
+ * a constant. The reaction of a failure is WP_REACT_STOP_CONFIG, until it is changed. Valid until the next.
+ * Without memory it is `no_memory`, which says so and is a failure that passes.
  */
 struct wp_finding *wp_findings_add(struct wp_findings *f, enum wp_finding_level level,
 				   enum wp_finding_room room, const char *name, const char *what,
 				   const char *cure);
 void wp_findings_release(struct wp_findings *f);
 /*
- * What and cure on one line of less than `size` bytes (more than 300). A cure that has no room
- * is not cut, for it is pasted: then it is said where it can be read.
+ * Says what and cure on one line of less than `size` bytes (more than 300). A cure that has no room is not
+ * cut, for it is pasted: then it is said where it can be read.
  */
 void wp_finding_say(const struct wp_finding *f, char *text, size_t size);
-/* The first failure, or NULL. */
+/* Returns the first failure, or NULL. */
 const struct wp_finding *wp_findings_failure(const struct wp_findings *f);
-/* "ok", "warn", "fail": a contract with readers of `check --json`, and so are the rooms' names. */
+/* The names "ok", "warn", "fail" are a contract with readers of `check --json`, and so are the rooms' names. */
 const char *wp_finding_level_name(enum wp_finding_level level);
 const char *wp_finding_room_name(enum wp_finding_room room);
 

@@ -1,12 +1,12 @@
 /*
- * What hexadecimal digits stand for. Pure.
+ * Says what hexadecimal digits stand for. Pure.
  */
 #ifndef WALPOST_BASE_HEX_H
 #define WALPOST_BASE_HEX_H
 
 #include <stdint.h>
 
-/* 0 to 15, of either case; -1: it is none. For each byte of a bytea: here to be inlined. */
+/* Returns 0 to 15, of either case; -1 when it is none. It is here to be inlined, for each byte of a bytea. */
 static inline int wp_hex_value(uint8_t c)
 {
 	if (c >= '0' && c <= '9')
@@ -15,7 +15,8 @@ static inline int wp_hex_value(uint8_t c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The unit of UTF-16 that four hexadecimal digits stand for, as JSON has them behind \u: they must be digits. */
+/* Returns the unit of UTF-16 that four hexadecimal digits stand for, as JSON has them behind \u: they must
+ * be digits. */
 static inline uint32_t wp_hex_unit(const uint8_t *digits)
 {
 	uint32_t unit = 0;

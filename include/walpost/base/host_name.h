@@ -30,7 +30,7 @@ static inline bool wp_host_holds(const char *host, size_t size, const char *with
 }
 
 /*
- * Of "SASL_SSL://[::1]:9092,b:9093" the bare "::1": librdkafka takes a protocol before a host, and an
+ * Finds the bare "::1" in "SASL_SSL://[::1]:9092,b:9093": librdkafka takes a protocol before a host, and an
  * IPv6 address stands in brackets.
  */
 static inline const char *wp_host_first(const char *list, size_t *ret_size)

@@ -18,7 +18,7 @@ struct wp_java_property {
 	unsigned line;	      /* where its name begins */
 };
 
-/* Why a text is refused: Java throws at the first, and makes no text of the second. */
+/* A text is refused for one of these: Java throws at the first, and makes no text of the second. */
 enum wp_java_fault {
 	WP_JAVA_NO_DIGIT, /* \u without four hexadecimal digits */
 	WP_JAVA_HALF,	  /* half of a surrogate pair */
@@ -34,13 +34,12 @@ struct wp_java_properties {
 };
 
 /*
- * `text` is not null. Makes room in `into` for all that comes, so that it does not move: names
- * and values, which are appended there, are valid until somebody else changes it. WP_FULL,
- * WP_NOMEM.
+ * `text` is not null. Makes room in `into` for all that comes, so that it does not move: names and values,
+ * which are appended there, are valid until somebody else changes it. Returns WP_FULL, WP_NOMEM.
  */
 enum wp_rc wp_java_properties_init(struct wp_java_properties *p, struct wp_span text,
 				   struct wp_buffer *into) WP_MUST_CHECK;
-/* WP_DATA: `fault` says why; there is no next. */
+/* After WP_DATA `fault` says why; there is no next. */
 enum wp_rc wp_java_properties_next(struct wp_java_properties *p,
 				   struct wp_java_property *ret) WP_MUST_CHECK;
 

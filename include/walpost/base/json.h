@@ -1,9 +1,9 @@
 /*
- * JSON text (RFC 8259), read where it stands and written piece by piece. What is read stays
- * as it is: numbers are never turned into numbers, members never reordered or made unique.
+ * Reads JSON text (RFC 8259) where it stands, and writes it piece by piece. What is read stays as it is:
+ * numbers are never turned into numbers, members never reordered or made unique.
  *
- * Owns nothing, allocates nothing but in the buffers it is given. Pure.
- * Bounded: WP_JSON_DEPTH_MAX containers within each other; no recursion.
+ * Owns nothing, allocates nothing but in the buffers it is given. Pure. Bounded: WP_JSON_DEPTH_MAX containers
+ * within each other; no recursion.
  */
 #ifndef WALPOST_BASE_JSON_H
 #define WALPOST_BASE_JSON_H
@@ -28,7 +28,7 @@ struct wp_json {
 	struct wp_span text; /* without the space around it */
 };
 
-/* Of a well-formed value, by its first byte. */
+/* Tells the kind of a well-formed value by its first byte. */
 enum wp_json_kind wp_json_kind_of(uint8_t first);
 
 struct wp_json_fault {
@@ -37,12 +37,12 @@ struct wp_json_fault {
 };
 
 /*
- * The one value that `text` is, with space around it. WP_DATA: it is not JSON, not UTF-8, or
- * null; `fault` may be NULL. A \u escape may be half of a surrogate pair: only unescaping refuses it.
+ * Reads the one value that `text` is, with space around it. Returns WP_DATA when it is not JSON, not UTF-8,
+ * or null; `fault` may be NULL. A \u escape may be half of a surrogate pair: only unescaping refuses it.
  */
 enum wp_rc wp_json_read(struct wp_span text, struct wp_json *ret,
 			struct wp_json_fault *fault) WP_MUST_CHECK;
-/* The value that `text` begins with, whatever follows it. */
+/* Reads the value that `text` begins with, whatever follows it. */
 enum wp_rc wp_json_read_first(struct wp_span text, struct wp_json *ret,
 			      struct wp_json_fault *fault) WP_MUST_CHECK;
 
@@ -63,17 +63,17 @@ struct wp_json_walk {
 };
 
 void wp_json_walk_init(struct wp_json_walk *w, const struct wp_json *container);
-/* Over a text that was not read before and is to be an object: one pass reads it and walks. */
+/* Walks over a text that was not read before and is to be an object: one pass reads it and walks. */
 void wp_json_walk_text(struct wp_json_walk *w, struct wp_span text);
 /*
- * False: that was all, or the text is no object, as `state` tells. `ret_name` is the name with its
- * quotes; null in an array.
+ * Returns false when that was all, or the text is no object, as `state` tells. `ret_name` is the name with
+ * its quotes; null in an array.
  */
 bool wp_json_walk_next(struct wp_json_walk *w, struct wp_span *ret_name, struct wp_json *ret);
 
 /*
- * Appends what a string (with its quotes, well-formed) stands for. WP_DATA: it holds half of a
- * surrogate pair. WP_FULL, WP_NOMEM.
+ * Appends what a string (with its quotes, well-formed) stands for. Returns WP_DATA when it holds half of a
+ * surrogate pair; WP_FULL, WP_NOMEM.
  */
 enum wp_rc wp_json_unescape(struct wp_span string, struct wp_buffer *into) WP_MUST_CHECK;
 

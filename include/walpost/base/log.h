@@ -1,5 +1,5 @@
 /*
- * One line per event: a name and facts, as logfmt or JSON, to standard error.
+ * Writes one line per event: a name and facts, as logfmt or JSON, to standard error.
  * Only the edges log (run, cli, postgres, kafka), once, where the decision is
  * taken. Never payloads, keys or secrets.
  *
@@ -32,16 +32,16 @@ void wp_log_facts_once(enum wp_log_level level, const char *event, const struct 
 #define wp_log_once(level_, event_, ...)      \
 	wp_log_facts_once((level_), (event_), \
 			  (const struct wp_fact[]){ __VA_ARGS__, { WP_FACT_END, 0, 0, 0 } })
-/* From now on; the format stays. */
+/* The level holds from now on; the format stays. */
 void wp_log_set_level(enum wp_log_level level);
 enum wp_log_level wp_log_level(void);
-/* A copy of what is remembered (base/log_memory.h), of level info and above whatever the level is. */
+/* Gives a copy of what is remembered (base/log_memory.h), of level info and above whatever the level is. */
 void wp_log_recall(struct wp_log_memory *ret);
-/* Lines dropped so far because standard error was full. */
+/* Counts the lines dropped so far because standard error was full. */
 uint64_t wp_log_dropped(void);
 
 /*
- * The text of one log line, in either format. Pure: the time is passed in.
+ * Writes the text of one log line, in either format. Pure: the time is passed in.
  *
  *   time=2026-01-02T03:04:05.678Z level=info event=stream_started slot=walpost
  *   {"time":"2026-01-02T03:04:05.678Z","level":"info","event":"stream_started","slot":"walpost"}

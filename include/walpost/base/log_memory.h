@@ -1,9 +1,9 @@
 /*
- * What of the log is remembered for people who ask later: how often each event of level warn or
- * error was logged, and the last lines of note; and what is not to be said again.
+ * Remembers of the log what people ask for later: how often each event of level warn or error was logged, and
+ * the last lines of note; and what is not to be said again.
  *
- * Owns: nothing but itself. Bounded: WP_LOG_EVENTS_MAX events (more are counted as "other"),
- * WP_LOG_LINES_MAX lines and WP_LOG_SAID_MAX that are said once, the oldest go first. Pure.
+ * Owns: nothing but itself. Bounded: WP_LOG_EVENTS_MAX events (more are counted as "other"), WP_LOG_LINES_MAX
+ * lines and WP_LOG_SAID_MAX that are said once, the oldest go first. Pure.
  */
 #ifndef WALPOST_BASE_LOG_MEMORY_H
 #define WALPOST_BASE_LOG_MEMORY_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a log line is made of: its level, and facts. Shapes only. */
+/* A log line is made of these: its level, and facts. They are shapes only. */
 enum wp_log_level { WP_LOG_DEBUG, WP_LOG_INFO, WP_LOG_WARN, WP_LOG_ERROR };
 enum wp_log_format { WP_LOG_LOGFMT, WP_LOG_JSON };
 
@@ -64,14 +64,14 @@ struct wp_log_memory {
 	size_t next_said;
 };
 
-/* Of level info, all but `progress` is of note; nothing of debug is. */
+/* All of level info but `progress` is of note; nothing of debug is. */
 void wp_log_memory_add(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_level level,
 		       const char *event, const struct wp_fact *facts);
-/* False: it was said before, with the same facts but for numbers, and is counted now. True: it is to be
- * added. */
+/* Returns false when it was said before, with the same facts but for numbers, and is counted now; true
+ * when it is to be added. */
 bool wp_log_memory_is_new(struct wp_log_memory *m, enum wp_log_level level, const char *event,
 			  const struct wp_fact *facts);
-/* 0 is the oldest. */
+/* The line with index 0 is the oldest. */
 const struct wp_log_remembered *wp_log_memory_line(const struct wp_log_memory *m, size_t index);
 const char *wp_log_level_name(enum wp_log_level level);
 

@@ -1,6 +1,6 @@
 /*
- * Words for the service manager: datagrams to $NOTIFY_SOCKET, as sd_notify(3) describes them
- * ("a simple protocol ... guaranteed to be stable"). Without that variable nothing is done.
+ * Tells the service manager: datagrams to $NOTIFY_SOCKET, as sd_notify(3) describes them ("a simple protocol
+ * ... guaranteed to be stable"). Without that variable nothing is done.
  *
  * Not thread-safe. Never blocks: a datagram that is not taken is dropped.
  */
@@ -12,9 +12,9 @@
 
 /* Is anybody there to be told? */
 bool wp_notify_is_wanted(void);
-/* Lines of NAME=value: "READY=1\nSTATUS=streaming". */
+/* Sends lines of NAME=value: "READY=1\nSTATUS=streaming". */
 void wp_notify(const char *lines);
-/* How often WATCHDOG=1 is expected, in milliseconds; 0: it is not, or not of this process. */
+/* Says how often WATCHDOG=1 is expected, in milliseconds; 0 when it is not, or not of this process. */
 int64_t wp_notify_watchdog_ms(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A buffer for secrets: all of its memory is asked for at once, so that no copy is left behind
+ * This is a buffer for secrets: all of its memory is asked for at once, so that no copy is left behind
  * where it grew from, and it is overwritten before it is freed. Filled by wp_buffer_*().
  *
  * Owns: its memory. Bounded: size_max. Pure.
@@ -9,13 +9,13 @@
 
 #include "walpost/base/buffer.h"
 
-/* WP_NOMEM with the error, which may be NULL; released all the same. */
+/* Returns WP_NOMEM with the error, which may be NULL; it is to be released all the same. */
 enum wp_rc wp_secret_buffer_init(struct wp_buffer *b, size_t size_max,
 				 struct wp_error *error) WP_MUST_CHECK;
 void wp_secret_buffer_release(struct wp_buffer *b);
-/* Its content, NUL-terminated: until it changes. */
+/* Returns its content, NUL-terminated; valid until it changes. */
 const char *wp_secret_buffer_text(struct wp_buffer *b);
-/* A heap text of others, overwritten and freed; NULL is fine. */
+/* Overwrites and frees a heap text of others; NULL is fine. */
 void wp_secret_text_free(char *text);
 
 #endif

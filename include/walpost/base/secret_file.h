@@ -1,8 +1,7 @@
 /*
- * A value that stands in a file of its own, as secrets are handed over: who rotates it
- * replaces the file. Each reader gets what stands there now or, when that is of no use (the
- * file is just being replaced), what was read last. What is no regular file, such as
- * <(command), gives its text once.
+ * The value stands in a file of its own, as secrets are handed over: who rotates it replaces the
+ * file. Each reader gets what stands there now or, when that is of no use (the file is just being
+ * replaced), what was read last. What is no regular file, such as <(command), gives its text once.
  *
  * Owns: the path, and the text read last. Bounded: WP_FILE_TEXT_SIZE_MAX. Thread-safe but for
  * new and free: the loop and the worker read.
@@ -29,7 +28,7 @@ struct wp_secret_text {
 
 struct wp_secret_file;
 
-/* WP_CONFIG with the error: it cannot be read. WP_NOMEM. */
+/* Returns WP_CONFIG with the error when it cannot be read; WP_NOMEM. */
 enum wp_rc wp_secret_file_new(const char *path, struct wp_secret_file **ret,
 			      struct wp_error *error) WP_MUST_CHECK;
 void wp_secret_file_free(struct wp_secret_file *f);
@@ -37,12 +36,13 @@ const char *wp_secret_file_path(const struct wp_secret_file *f);
 /* Can another value ever come? */
 bool wp_secret_file_is_regular(const struct wp_secret_file *f);
 /*
- * Without the newline that an editor or echo left at the end. An empty file is of no use where
- * there was a value; so is what `is_usable` refuses (NULL: nothing). WP_NOMEM.
+ * The text is without the newline that an editor or echo left at the end. An empty file is of no use where
+ * there was a value; so is what `is_usable` refuses (NULL: nothing). Returns WP_NOMEM.
  */
 enum wp_rc wp_secret_file_read(struct wp_secret_file *f, bool (*is_usable)(const char *text),
 			       struct wp_secret_text *ret) WP_MUST_CHECK;
-/* What stands in it now; without one (NULL) a copy of `text`. Heap, the caller's to free; NULL: no memory. */
+/* Gives what stands in it now; without a file (NULL), a copy of `text`. The caller frees it; NULL when out
+ * of memory. */
 char *wp_secret_now(struct wp_secret_file *f, const char *text);
 
 #endif

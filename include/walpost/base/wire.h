@@ -20,7 +20,7 @@ struct wp_wire {
 
 void wp_wire_init(struct wp_wire *w, struct wp_span bytes);
 
-/* The one place that checks. A null span when fewer than `size` bytes are left. */
+/* This is the one place that checks. Returns a null span when fewer than `size` bytes are left. */
 static inline struct wp_span wp_wire_bytes(struct wp_wire *w, size_t size)
 {
 	if (w->bad || size > w->left) {
@@ -56,7 +56,7 @@ static inline uint32_t wp_wire_u32(struct wp_wire *w)
 	       (uint32_t)s.data[3];
 }
 
-/* In this form compilers know it for one load and a swap. */
+/* In this form compilers recognize it as one load and a swap. */
 static inline uint64_t wp_wire_u64(struct wp_wire *w)
 {
 	struct wp_span s = wp_wire_bytes(w, 8);
@@ -69,12 +69,12 @@ static inline uint64_t wp_wire_u64(struct wp_wire *w)
 	       (uint64_t)at[6] << 8 | (uint64_t)at[7];
 }
 
-/* A NUL-terminated string; the span is without the NUL, which stands behind it. */
+/* Reads a NUL-terminated string; the span is without the NUL, which stands behind it. */
 struct wp_span wp_wire_cstr(struct wp_wire *w);
-/* WP_PROTO if any read was short or bytes remain. */
+/* Returns WP_PROTO if any read was short or bytes remain. */
 enum wp_rc wp_wire_end(const struct wp_wire *w) WP_MUST_CHECK;
 
-/* Writers: the caller owns the room. */
+/* These write; the caller owns the room. */
 void wp_wire_put_u64(uint8_t *at, uint64_t value);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * One worker thread for what blocks: name resolution, rd_kafka_destroy. Jobs
+ * Has one worker thread for what blocks: name resolution, rd_kafka_destroy. Jobs
  * run in order, one at a time per worker; several workers may exist (a resolver that
  * never answers must not hold back anything else: give it its own).
  *
@@ -30,19 +30,18 @@ struct wp_job {
 	void *arg;
 };
 
-/* WP_NOMEM when memory, descriptors or threads have run out. */
+/* Returns WP_NOMEM when memory, descriptors or threads have run out. */
 enum wp_rc wp_worker_new(struct wp_worker **ret, struct wp_error *error) WP_MUST_CHECK;
 /*
- * Abandons all jobs and waits at most `wait_ms` for them; if one still runs then,
- * the thread is detached and frees the worker when the last job has ended: false.
- * The fd is closed at once. NULL is fine.
+ * Abandons all jobs and waits at most `wait_ms` for them; if one still runs then, the thread is detached and
+ * frees the worker when the last job has ended, and it returns false. The fd is closed at once. NULL is fine.
  */
 bool wp_worker_free(struct wp_worker *w, int64_t wait_ms);
 /* `ret_id` names the job for wp_worker_abandon(). */
 enum wp_rc wp_worker_submit(struct wp_worker *w, const struct wp_job *job,
 			    uint64_t *ret_id) WP_MUST_CHECK;
 void wp_worker_abandon(struct wp_worker *w, uint64_t id);
-/* Readable (eventfd) when wp_worker_collect() has something to call. */
+/* The descriptor is readable (eventfd) when wp_worker_collect() has something to call. */
 int wp_worker_fd(const struct wp_worker *w);
 void wp_worker_collect(struct wp_worker *w);
 
