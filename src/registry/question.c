@@ -135,7 +135,7 @@ static bool read_kind(struct wp_span body, enum wp_schema_kind *ret)
 	return false;
 }
 
-/* Digits and nothing else: what is nearly an id is another schema's. */
+/* Reads digits and nothing else: what is nearly an id is another schema's. */
 static bool read_number(struct wp_span body, const char *name, uint32_t *ret)
 {
 	struct wp_json value;

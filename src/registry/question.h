@@ -1,11 +1,11 @@
-/* One question to a schema registry. Blocks: for the worker, and for commands. */
+/* Asks one question to a schema registry. Blocks, so it is for the worker, and for commands. */
 #ifndef WALPOST_SRC_REGISTRY_QUESTION_H
 #define WALPOST_SRC_REGISTRY_QUESTION_H
 
 #include "walpost/http_client/request.h"
 #include "walpost/outbox/subjects.h"
 
-/* Its texts are its own: it may be asked while what it came from is gone. */
+/* A question's texts are its own: it may be asked while what it came from is gone. */
 struct wp_registry_question {
 	struct wp_registry_question *next;
 	struct wp_subject *subject; /* borrowed; NULL once nobody wants the answer */
@@ -23,7 +23,7 @@ struct wp_registry_question {
 	struct wp_error error;
 };
 
-/* NULL: no memory. */
+/* Returns NULL when out of memory. */
 struct wp_registry_question *wp_registry_question_new(struct wp_subject *subject,
 						      const struct wp_registry_options *options);
 void wp_registry_question_free(struct wp_registry_question *q);

@@ -20,7 +20,8 @@ struct queue {
 	struct wp_registry_question **last;
 };
 
-/* Asked one after the other, over one connection; the worker's while they are. */
+/* These are asked one after the other, over one connection; they are the worker's while they are
+ * asked. */
 struct batch {
 	struct wp_registry *registry; /* of `done` only */
 	struct wp_registry_question *questions;
@@ -86,7 +87,7 @@ static void free_batch(void *arg)
 	free(b);
 }
 
-/* On the worker. What does not answer one question is not asked the next. */
+/* This runs on the worker. What does not answer one question is not asked the next. */
 static void ask_all(void *arg)
 {
 	struct batch *b = arg;
@@ -193,7 +194,7 @@ static void tick_cb(struct ev_loop *loop, ev_timer *w, int events)
 		r->wake.call(r->wake.arg);
 }
 
-/* False: no memory or threads; the tick tries again. */
+/* Returns false when there are no memory or threads; the tick tries again. */
 static bool has_worker(struct wp_registry *r)
 {
 	struct wp_error error;
@@ -302,7 +303,7 @@ bool wp_registry_free(struct wp_registry *r)
 	ev_timer_stop(r->loop, &r->tick);
 	if (r->worker != NULL) {
 		ev_io_stop(r->loop, &r->answered);
-		/* Idle it ends at once; an answer is not waited for. */
+		/* When idle, the worker ends at once; an answer is not waited for. */
 		has_ended = wp_worker_free(r->worker, r->is_asking ? 0 : IDLE_ENDS_MS);
 	}
 	free_all(r->urgent.first);
@@ -377,7 +378,7 @@ static enum wp_rc ask_now(void *arg, struct wp_subject *subject,
 		return WP_NOMEM;
 	s->subjects.now_ms = wp_clock_us() / 1000;
 	wp_registry_question_ask(q, &s->connection);
-	/* A command sees one state of things: no refresh, and no second try. */
+	/* A command sees one state of things: there is no refresh, and no second try. */
 	if (q->rc == WP_OK)
 		wp_subjects_answer(&s->subjects, subject, &q->schema, INT32_MAX);
 	else

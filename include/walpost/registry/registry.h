@@ -24,7 +24,7 @@
 struct ev_loop;
 struct wp_registry;
 
-/* What can be told of it. */
+/* This can be told of the registry. */
 struct wp_registry_figures {
 	bool is_used;	   /* it was asked something */
 	bool is_reachable; /* it answered last */
@@ -33,17 +33,17 @@ struct wp_registry_figures {
 	uint64_t failures; /* no answer, or a refusal */
 };
 
-/* `wake` is called when an answer has come, or what waits is to be tried again. NULL: no memory. */
+/* `wake` is called when an answer has come, or what waits is to be tried again. Returns NULL when out of memory. */
 struct wp_registry *wp_registry_new(struct ev_loop *loop, struct wp_wake wake) WP_MUST_CHECK;
-/* Does not wait. False: a thread still waits for an answer. NULL is fine. */
+/* Does not wait. Returns false when a thread still waits for an answer. NULL is fine. */
 bool wp_registry_free(struct wp_registry *r);
 struct wp_subjects *wp_registry_subjects(struct wp_registry *r);
 /*
- * At the start: asks for the subjects that are known beforehand or, where there are none, whether
- * the registry lets us in.
+ * Called at the start: asks for the subjects that are known beforehand or, where there are none, whether the
+ * registry lets us in.
  */
 void wp_registry_expect(struct wp_registry *r, const struct wp_outboxes *outboxes);
-/* NULL: no; else why: to one of these questions, asked for the first time, the registry said no. */
+/* Returns NULL, or why the registry said no to one of these questions, asked for the first time. */
 const struct wp_error *wp_registry_refusal(const struct wp_registry *r);
 void wp_registry_figures(const struct wp_registry *r, struct wp_registry_figures *ret);
 
