@@ -21,11 +21,6 @@ static bool read_port(const char *text, unsigned *ret)
 	return port <= PORT_MAX;
 }
 
-static bool all_of(const char *text, size_t size, const char *allowed)
-{
-	return size > 0 && strspn(text, allowed) >= size;
-}
-
 static bool read_host(const char *text, size_t size, struct wp_http_address *ret)
 {
 	bool in_brackets = size > 2 && text[0] == '[' && text[size - 1] == ']';
@@ -35,8 +30,8 @@ static bool read_host(const char *text, size_t size, struct wp_http_address *ret
 		text++;
 		size -= 2;
 	}
-	if (size >= sizeof(ret->host) ||
-	    !all_of(text, size, in_brackets ? "0123456789abcdefABCDEF:." : "0123456789."))
+	const char *allowed = in_brackets ? "0123456789abcdefABCDEF:." : "0123456789.";
+	if (size == 0 || size >= sizeof(ret->host) || strspn(text, allowed) < size)
 		return false;
 	memcpy(ret->host, text, size);
 	ret->host[size] = '\0';

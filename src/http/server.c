@@ -21,7 +21,7 @@
 #define CODE_NOT_ALLOWED 405
 #define CODE_FAILED 500
 
-/* Whom a connection belongs to. */
+/* A connection belongs to such a peer. */
 struct peer {
 	uint8_t address[sizeof(struct in6_addr)]; /* of IPv4 the first four bytes */
 };
@@ -101,7 +101,7 @@ static enum MHD_Result answer(struct wp_http *h, struct MHD_Connection *connecti
 	return result;
 }
 
-/* Called first with the headers, then perhaps with a body, which nobody asked for. */
+/* This is called first with the headers, then perhaps with a body, which nobody asked for. */
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *path,
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_size, void **request)
@@ -116,7 +116,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 	return answer(h, connection, path);
 }
 
-/* Words about what clients do wrong are nobody's log. */
+/* What clients do wrong belongs in nobody's log. */
 static void on_log(void *arg, const char *format, va_list arguments)
 {
 }
@@ -145,7 +145,7 @@ static bool is_connected(const struct wp_http *h, const struct peer *peer)
 	return false;
 }
 
-/* The last connections are for those who have none. */
+/* The last connections are for those who have none yet. */
 static enum MHD_Result on_accept(void *arg, const struct sockaddr *address, socklen_t size)
 {
 	const struct wp_http *h = arg;
@@ -216,7 +216,7 @@ static void cut_off_late_ones(struct wp_http *h)
 	}
 }
 
-/* False: nobody is connected. */
+/* Returns false when nobody is connected. */
 static bool next_is_late(const struct wp_http *h, ev_tstamp *ret_s)
 {
 	bool any = false;
@@ -292,7 +292,7 @@ static enum wp_rc cannot_listen(const struct wp_http_address *a, const char *rea
 			    a->is_ipv6 ? "[" : "", a->host, a->is_ipv6 ? "]" : "", a->port, reason);
 }
 
-/* A second relay with a copy of the first one's configuration. */
+/* It may be a second relay with a copy of the first one's configuration. */
 static enum wp_rc cannot_bind(const struct wp_http_address *a, int errnum, struct wp_error *error)
 {
 	char reason[200];

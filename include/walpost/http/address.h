@@ -1,6 +1,6 @@
 /*
- * Where to listen: "9187" (on 127.0.0.1), "0.0.0.0:9187", "[::]:9187". Addresses only, no
- * names: nothing is resolved. Pure.
+ * Says where to listen: "9187" (on 127.0.0.1), "0.0.0.0:9187", "[::]:9187". Addresses only, no names: nothing
+ * is resolved. Pure.
  */
 #ifndef WALPOST_HTTP_ADDRESS_H
 #define WALPOST_HTTP_ADDRESS_H
@@ -17,10 +17,10 @@ struct wp_http_address {
 	unsigned port; /* 0: any that is free, for tests */
 };
 
-/* WP_CONFIG with the error, which names the value and what is allowed. */
+/* Returns WP_CONFIG with the error, which names the value and what is allowed. */
 enum wp_rc wp_http_address_parse(const char *text, struct wp_http_address *ret,
 				 struct wp_error *error) WP_MUST_CHECK;
-/* Whom to ask, when it listens on all: loopback of the same family. */
+/* Says whom to ask when it listens on all: loopback of the same family. */
 const char *wp_http_address_to_ask(const struct wp_http_address *a);
 
 #endif

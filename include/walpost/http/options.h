@@ -1,4 +1,4 @@
-/* What the user may say about the HTTP server. */
+/* The user may say this about the HTTP server. */
 #ifndef WALPOST_HTTP_OPTIONS_H
 #define WALPOST_HTTP_OPTIONS_H
 

@@ -33,19 +33,19 @@ struct wp_http_answer {
 
 struct wp_http_setup {
 	struct wp_http_address address;
-	/* Fills `answer` for a path, "/metrics" without its query. Else than WP_OK: 500. */
+	/* Fills `answer` for a path, "/metrics" without its query. Any other result than WP_OK gives 500. */
 	enum wp_rc (*answer)(void *arg, const char *path, struct wp_http_answer *answer);
-	/* Each answer, by its code. */
+	/* Called for each answer, with its code. */
 	void (*answered)(void *arg, unsigned code);
 	void *arg;
 };
 
 struct wp_http;
 
-/* WP_CONFIG with the error: the address can not be listened on. WP_IO, WP_NOMEM. */
+/* Returns WP_CONFIG with the error when the address cannot be listened on; WP_IO, WP_NOMEM. */
 enum wp_rc wp_http_new(struct ev_loop *loop, const struct wp_http_setup *setup,
 		       struct wp_http **ret, struct wp_error *error) WP_MUST_CHECK;
-/* The port that it listens on. */
+/* Returns the port that it listens on. */
 unsigned wp_http_port(const struct wp_http *h);
 /* NULL is fine. */
 void wp_http_free(struct wp_http *h);
