@@ -38,7 +38,7 @@ static bool find_all(void *library, struct wp_curl *f)
 
 static void load(void)
 {
-	/* Of Debian the flavour with OpenSSL, which is here anyway, then the one with GnuTLS. */
+	/* Debian has a flavour with OpenSSL, which is here anyway, then one with GnuTLS. */
 	static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
 	void *library = NULL;
 

@@ -1,8 +1,8 @@
 /*
- * libcurl, loaded when the first request needs it: linked, it would cost each relay 6 MiB of resident
+ * libcurl is loaded when the first request needs it: linked, it would cost each relay 6 MiB of resident
  * memory and 2 ms of its start for what few need.
  *
- * Thread-safe. Loaded once, never unloaded.
+ * Thread-safe. It is loaded once and never unloaded.
  */
 #ifndef WALPOST_SRC_HTTP_CLIENT_CURL_LIBRARY_H
 #define WALPOST_SRC_HTTP_CLIENT_CURL_LIBRARY_H
@@ -11,7 +11,7 @@
 
 #include "walpost/base/error.h"
 
-/* Functions of libcurl, named as there without the prefix. */
+/* These are functions of libcurl, named as there without the prefix. */
 struct wp_curl {
 	CURLcode (*global_init)(long flags);
 	CURL *(*easy_init)(void);
@@ -25,7 +25,7 @@ struct wp_curl {
 	void (*slist_free_all)(struct curl_slist *list);
 };
 
-/* WP_CONFIG with the error: the library is not there, or too old. */
+/* Returns WP_CONFIG with the error when the library is not there, or too old. */
 enum wp_rc wp_curl_load(const struct wp_curl **ret, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

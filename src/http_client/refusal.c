@@ -27,7 +27,7 @@ struct wp_http_place wp_http_place_of(const char *url)
 	return place;
 }
 
-/* A code is one word: what is none may be anything, a secret too. */
+/* A code is one word: what is more than one may be anything, a secret too. */
 static bool is_code(const char *text)
 {
 	size_t size = strspn(text, LETTERS "_.-");
@@ -35,7 +35,7 @@ static bool is_code(const char *text)
 	return size > 0 && text[size] == '\0';
 }
 
-/* "AADSTS7000215: Invalid client secret provided. ..." has its code in front. */
+/* The code stands in front, as in "AADSTS7000215: Invalid client secret provided. ...". */
 static bool azure_code(struct wp_span body, char ret[CODE_SIZE])
 {
 	char text[1024];

@@ -15,7 +15,7 @@
 #define PAUSE_MAX_MS 5000
 /* The metadata services answer from the host itself; where there are none, nothing answers at all. */
 #define LOCAL_CONNECT_MS 1000
-/* Longer than a lost packet is waited for, and short enough for another address or try. */
+/* This is longer than a lost packet is waited for, and short enough for another address or try. */
 #define CONNECT_MS 5000
 #define MS_PER_S 1000
 #define LOGINS_CA "SSL_CERT_FILE or, of Kafka, in https.ca.location"
@@ -37,7 +37,7 @@ static size_t receive(char *data, size_t size, size_t count, void *context)
 	struct wp_http_response *a = context;
 	struct wp_span bytes = { .data = (const uint8_t *)data, .size = size * count };
 
-	/* Anything else than the size ends the transfer. */
+	/* Any other result than the size ends the transfer. */
 	return wp_buffer_append(&a->body, bytes) == WP_OK ? bytes.size : 0;
 }
 
@@ -52,7 +52,8 @@ static int64_t left_ms(const struct wp_http_request *r)
 
 static enum wp_rc copy_headers(struct exchange *x)
 {
-	/* libcurl adds it to a body by itself, and would wait for the answer "100 Continue". */
+	/* libcurl adds "Expect" to a body by itself, and would wait for the answer "100
+	 * Continue". */
 	struct curl_slist *list = x->curl->slist_append(NULL, "Expect:");
 
 	x->headers = list;
@@ -78,7 +79,7 @@ static void release(struct exchange *x)
 	x->curl->slist_free_all(x->headers);
 }
 
-/* Fails with a wrong kind of value, which is ours, or without memory. */
+/* This fails with a wrong kind of value, which is ours, or without memory. */
 #define SET(x_, option_, value_) \
 	((x_)->curl->easy_setoption((x_)->easy, (option_), (value_)) == CURLE_OK)
 
@@ -128,7 +129,7 @@ static enum wp_rc try_once(struct exchange *x)
 	x->retry_after_ms = 0;
 	if (r->try_ms > 0 && r->try_ms < ms)
 		ms = r->try_ms;
-	/* To libcurl 0 is no limit. */
+	/* 0 means no limit to libcurl. */
 	if (!SET(x, CURLOPT_TIMEOUT_MS, (long)(ms > 0 ? ms : 1)))
 		return WP_NOMEM;
 	x->code = x->curl->easy_perform(x->easy);
@@ -165,7 +166,7 @@ static bool may_pass(const struct exchange *x)
 	}
 }
 
-/* False: the deadline would pass meanwhile. */
+/* Returns false when the deadline would pass meanwhile. */
 static bool pause_for(struct exchange *x, struct wp_backoff *backoff)
 {
 	int64_t ms = wp_backoff_next(backoff, (uint64_t)wp_clock_us());
@@ -238,18 +239,13 @@ static enum wp_rc explain_refusal(const struct exchange *x, struct wp_error *err
 	return wp_error_set(error, rc, "%s; %s", error->text, x->request->cure);
 }
 
-static bool is_web(const char *url)
-{
-	return strncasecmp(url, "https://", 8) == 0 || strncasecmp(url, "http://", 7) == 0;
-}
-
 enum wp_rc wp_http_send(const struct wp_http_request *r, struct wp_http_response *ret,
 			struct wp_error *error)
 {
 	struct exchange x = { .request = r, .answer = ret, .place = wp_http_place_of(r->url) };
 
 	*ret = (struct wp_http_response){ 0 };
-	if (!is_web(r->url))
+	if (strncasecmp(r->url, "https://", 8) != 0 && strncasecmp(r->url, "http://", 7) != 0)
 		return wp_error_set(error, WP_CONFIG,
 				    "\"%s\" is not a URL of http or https; correct it",
 				    x.place.text);

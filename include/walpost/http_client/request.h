@@ -1,9 +1,9 @@
 /*
- * One HTTP request, by libcurl: sent again, with a growing pause, while the other side
- * is overloaded (429, 5xx) or the connection is lost, until the deadline. No redirect is followed.
+ * Makes one HTTP request with libcurl. It is sent again, with a growing pause, while the other side is
+ * overloaded (429, 5xx) or the connection is lost, until the deadline. No redirect is followed.
  *
- * Owns: the answer. Blocks until the deadline at most. Thread-safe.
- * Bounded: WP_HTTP_RESPONSE_SIZE_MAX, or as the request says.
+ * Owns: the answer. Blocks until the deadline at most. Thread-safe. Bounded: WP_HTTP_RESPONSE_SIZE_MAX, or as
+ * the request says.
  */
 #ifndef WALPOST_HTTP_CLIENT_REQUEST_H
 #define WALPOST_HTTP_CLIENT_REQUEST_H
@@ -17,7 +17,8 @@
 #define WP_HTTP_RESPONSE_SIZE_MAX ((size_t)64 * 1024)
 enum { WP_HTTP_HEADERS_MAX = 8 };
 
-/* Kept open from one request to the next, which come one at a time. All zero: none yet. */
+/* A connection is kept open from one request to the next, which come one at a time. All zero means that
+ * there is none yet. */
 struct wp_http_connection {
 	void *easy; /* owned; of libcurl */
 };
@@ -44,9 +45,9 @@ struct wp_http_response {
 };
 
 /*
- * WP_OK: 2xx. WP_CONFIG: another status that stays, a certificate that is not trusted, no URL. WP_IO: nothing
- * came, or 408, 429, 5xx to the end. WP_NOMEM. The error names the URL without its query, the status, and the code
- * that the answer says; `ret` is to be released in any case.
+ * Returns WP_OK for 2xx; WP_CONFIG for another status that stays, a certificate that is not trusted, no URL;
+ * WP_IO when nothing came, or 408, 429, 5xx to the end; WP_NOMEM. The error names the URL without its query,
+ * the status, and the code that the answer says; `ret` is to be released in any case.
  */
 enum wp_rc wp_http_send(const struct wp_http_request *r, struct wp_http_response *ret,
 			struct wp_error *error) WP_MUST_CHECK;
