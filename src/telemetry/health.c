@@ -60,7 +60,7 @@ static bool is_stopping(const struct wp_relay_snapshot *r)
 	       r->state == WP_STOPPED;
 }
 
-/* Held, or on its way out. */
+/* The relay is held, or on its way out. */
 static bool is_gone(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
@@ -165,7 +165,7 @@ static bool is_withheld(const struct wp_telemetry *v, struct wp_health_verdict *
 	return true;
 }
 
-/* Then reports that come are none, those around it being sent again each time. */
+/* Reports that come then are no progress, as what is around it is sent again each time. */
 static bool is_refused(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
@@ -242,7 +242,7 @@ static bool is_to_be_lost(const struct wp_telemetry *v, struct wp_health_verdict
 	return true;
 }
 
-/* What is good to know, and no reason against it. */
+/* Adds what is good to know, and is no reason against it. */
 static void remark(const struct wp_telemetry *v, struct wp_health_verdict *ret)
 {
 	const struct wp_relay_snapshot *r = &v->relay;

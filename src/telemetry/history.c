@@ -1,3 +1,4 @@
+/* Keeps the last minutes for the charts of the page. */
 #include <assert.h>
 
 #include "walpost/telemetry/telemetry.h"

@@ -7,7 +7,7 @@
 
 #include "walpost/telemetry/telemetry.h"
 
-/* One sample at a time; what could not be written is remembered. */
+/* It writes one sample at a time; what could not be written is remembered. */
 struct writer {
 	struct wp_writer to;
 	const char *name;
@@ -347,7 +347,7 @@ static void schema_missing(struct writer *w, const struct wp_telemetry *v)
 		put_count(w, NULL, NULL, v->relay.waiting_subject != NULL);
 }
 
-/* As of the last answer of the server; absent without one. */
+/* The count is as of the last answer of the server; it is absent without one. */
 static void scheduled_due(struct writer *w, const struct wp_telemetry *v)
 {
 	if (v->scheduled.known)

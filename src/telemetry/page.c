@@ -1,3 +1,4 @@
+/* Writes the status page, but for its charts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static struct wp_page_shown show_age(double seconds)
 
 /* ---- head ---- */
 
-/* What is wrong, in a few words; else what it does. */
+/* Says what is wrong, in a few words; else what it does. */
 static const char *badge_of(const struct wp_telemetry *v, const struct wp_troubles *t)
 {
 	static const char *const words[WP_STATE_COUNT] = {
@@ -97,7 +98,7 @@ static void put_header(struct wp_writer *w, const struct wp_telemetry *v,
 	wp_writer_put(w, " streams from the slot; this one takes over when it stops.</p>\n");
 }
 
-/* Since when, on the clock and in words. */
+/* Puts since when, on the clock and in words. */
 static void put_since(struct wp_writer *w, const struct wp_telemetry *v, int64_t since_ms)
 {
 	char time[WP_CALENDAR_TEXT_SIZE];
@@ -110,7 +111,8 @@ static void put_since(struct wp_writer *w, const struct wp_telemetry *v, int64_t
 			 show_seconds((double)ago_ms / 1e3).text);
 }
 
-/* What keeps events from their way; nothing is there when nothing does. Never their keys. */
+/* Puts what keeps events from their way; nothing is there when nothing does. It never shows
+ * their keys. */
 static void put_troubles(struct wp_writer *w, const struct wp_telemetry *v,
 			 const struct wp_troubles *t)
 {
@@ -147,13 +149,6 @@ static void put_card(struct wp_writer *w, const char *id, const char *label, con
 			 label, id, figure, below);
 }
 
-static double events_now(const struct wp_telemetry *v)
-{
-	size_t count = v->history->count;
-
-	return count == 0 ? 0 : wp_history_at(v->history, count - 1)->events_s;
-}
-
 static void put_cards(struct wp_writer *w, const struct wp_telemetry *v)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
@@ -163,7 +158,9 @@ static void put_cards(struct wp_writer *w, const struct wp_telemetry *v)
 	wp_writer_put(w, "<div class=\"grid\">\n");
 	(void)snprintf(below, sizeof(below), "%s confirmed since the start",
 		       wp_page_count((double)r->confirmed).text);
-	put_card(w, "events", "Events a second", wp_page_rate(events_now(v)).text, below);
+	size_t samples = v->history->count;
+	double events_s = samples == 0 ? 0 : wp_history_at(v->history, samples - 1)->events_s;
+	put_card(w, "events", "Events a second", wp_page_rate(events_s).text, below);
 	(void)snprintf(below, sizeof(below), "last confirmed %s%s",
 		       show_age(wp_telemetry_age(v, r->confirmed_ms)).text,
 		       r->confirmed_ms == INT64_MIN ? "" : " ago");
@@ -275,7 +272,7 @@ static void put_kafka(struct wp_writer *w, const struct wp_telemetry *v)
 	wp_writer_put(w, "</table></div></section>\n");
 }
 
-/* Nothing is there when nothing is parked. Never outboxes or keys. */
+/* Nothing is there when nothing is parked. It never shows outboxes or keys. */
 static void put_parked(struct wp_writer *w, const struct wp_telemetry *v)
 {
 	const struct wp_parking_figures *p = &v->relay.parking;

@@ -1,4 +1,4 @@
-/* The charts of the page: the last five minutes, with axes and times. */
+/* Draws the charts of the page: the last five minutes, with axes and times. */
 #include <stdio.h>
 
 #include "page_parts.h"
@@ -38,7 +38,7 @@ static const struct chart charts[] = {
 	{ "In flight", "in-flight-chart", in_flight_of, wp_page_count, 10, 100 },
 };
 
-/* -1: nothing is known. */
+/* Returns -1 when nothing is known. */
 static double highest(const struct wp_history *h, const struct chart *c)
 {
 	double most = -1;
@@ -51,7 +51,7 @@ static double highest(const struct wp_history *h, const struct chart *c)
 	return most;
 }
 
-/* The end of the axis: a round figure, not below what is shown. */
+/* Returns the end of the axis: a round figure, not below what is shown. */
 static double top_of(const struct chart *c, double most)
 {
 	double top = c->floor;
@@ -72,7 +72,8 @@ static double x_of(const struct wp_history *h, size_t index)
 	return WIDTH - (double)(h->count - 1 - index) * WIDTH / (WP_HISTORY_SAMPLES - 1);
 }
 
-/* A piece of which all is known: the area below, then the line. The newest stands at the right. */
+/* Puts a piece of which all is known: the area below, then the line. The newest stands at the
+ * right. */
 static void put_piece(struct wp_writer *w, const struct wp_history *h, const struct chart *c,
 		      double top, size_t from, size_t to)
 {
@@ -120,7 +121,7 @@ static void put_heading(struct wp_writer *w, const struct wp_history *h, const s
 	wp_writer_put(w, "</span></h2>");
 }
 
-/* Clock times below, in UTC as everywhere on the page. */
+/* Puts clock times below, in UTC as everywhere on the page. */
 static void put_times(struct wp_writer *w, const struct wp_telemetry *v)
 {
 	char text[WP_CALENDAR_TEXT_SIZE];

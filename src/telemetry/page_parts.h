@@ -1,4 +1,4 @@
-/* What the page's files share: writing HTML, and figures as people read them. */
+/* The page's files share this: writing HTML, and figures as people read them. */
 #ifndef WALPOST_SRC_TELEMETRY_PAGE_PARTS_H
 #define WALPOST_SRC_TELEMETRY_PAGE_PARTS_H
 
@@ -14,16 +14,16 @@ struct wp_page_shown {
 
 struct wp_page_shown wp_page_count(double count);
 struct wp_page_shown wp_page_bytes(double bytes);
-/* Above 0 and below 10 with a digit behind the point. */
+/* A rate above 0 and below 10 has a digit behind the point. */
 struct wp_page_shown wp_page_rate(double per_second);
 
 /* page_chart.c */
 void wp_page_put_charts(struct wp_writer *w, const struct wp_telemetry *v);
 
 /*
- * trouble.c: what keeps events from being delivered, or soon will: each with a short name, a sentence,
- * since when, and what to do. The worst first. Nothing of it: all is well.
- * Texts are borrowed from the telemetry.
+ * trouble.c finds what keeps events from being delivered, or soon will: each with a short name, a sentence,
+ * since when, and what to do. The worst comes first; when there is none, all is well. Texts are borrowed from
+ * the telemetry.
  */
 #define WP_TROUBLES_MAX 16
 

@@ -1,4 +1,4 @@
-/* The parts of the page that never change. */
+/* These are the parts of the page that never change. */
 #ifndef WALPOST_SRC_TELEMETRY_PAGE_STYLE_H
 #define WALPOST_SRC_TELEMETRY_PAGE_STYLE_H
 
@@ -70,7 +70,7 @@
 	"a{color:var(--blue)}\n"                                                                   \
 	"</style>\n"
 
-/* Fetches the page itself and puts its new <main> in the old one's place; what is open stays so. */
+/* The script fetches the page itself and puts its new <main> in the old one's place; what is open stays so. */
 #define WP_PAGE_SCRIPT                                                                         \
 	"<script>\n"                                                                           \
 	"async function fresh(){\n"                                                            \

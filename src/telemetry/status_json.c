@@ -1,3 +1,4 @@
+/* Writes /status: all that can be told, as one JSON object. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -50,7 +51,7 @@ static void name(struct writer *w, const char *member)
 	wp_writer_printf(&w->to, "\"%s\":", member);
 }
 
-/* `member` NULL: within an array. */
+/* `member` is NULL within an array. */
 static void open_with(struct writer *w, const char *member, const char *bracket)
 {
 	if (member != NULL)
@@ -163,7 +164,7 @@ static void write_progress(struct writer *w, const struct wp_telemetry *v)
 	close_with(w, "}");
 }
 
-/* By outbox. */
+/* Writes how many were dropped, by outbox. */
 static void write_dropped(struct writer *w, const struct wp_drop_counts *c)
 {
 	open_with(w, "dropped", "[");
@@ -232,7 +233,7 @@ static void write_parked(struct writer *w, const struct wp_telemetry *v)
 	close_with(w, "}");
 }
 
-/* As of the last answer of the server, while the relay streams. */
+/* The figures are as of the last answer of the server, while the relay streams. */
 static void write_scheduled(struct writer *w, const struct wp_telemetry *v)
 {
 	const struct wp_scheduled_figures *s = &v->scheduled;
@@ -249,7 +250,7 @@ static void write_scheduled(struct writer *w, const struct wp_telemetry *v)
 	close_with(w, "}");
 }
 
-/* null: rows stay. */
+/* Writes null when rows stay. */
 static void write_cleanup(struct writer *w, const struct wp_cleanup_view *c)
 {
 	if (c == NULL) {
@@ -319,7 +320,7 @@ static void write_quantile(struct writer *w, const char *member, const struct wp
 	number_or_null(w, member, us != INT64_MAX, (double)us / 1e6);
 }
 
-/* Without outbox.schema.registry none is known, and none missing. */
+/* Without outbox.schema.registry no schema is known, and none is missing. */
 static void write_schemas(struct writer *w, const struct wp_telemetry *v)
 {
 	const struct wp_telemetry_schemas *s = &v->schemas;

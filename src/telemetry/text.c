@@ -1,3 +1,4 @@
+/* Gives the words and figures that /status, the page and the metrics share. */
 #include "walpost/telemetry/telemetry.h"
 
 char *wp_telemetry_time(int64_t wall_ms, char text[WP_CALENDAR_TEXT_SIZE])

@@ -1,3 +1,4 @@
+/* Finds what keeps events from being delivered, or soon will. */
 #include "page_parts.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /*
- * Is it alive, is it ready? Judged by progress and by our own monotonic clock, never by the
+ * Is it alive, is it ready? It is judged by progress and by our own monotonic clock, never by the
  * time of a commit.
  *
  * Live: the relay takes its turns. A process that does not is cured by a new one; one that
@@ -22,7 +22,7 @@
 #define WP_READY_DEAF_MS (60 * 1000)
 
 void wp_verdict_of(const struct wp_telemetry *v, struct wp_health_verdict *ret);
-/* One line each: "ok" or what is wrong first, then the reasons. WP_FULL, WP_NOMEM. */
+/* Writes one line each: "ok" or what is wrong first, then the reasons. Returns WP_FULL, WP_NOMEM. */
 enum wp_rc wp_livez_text(struct wp_buffer *into, const struct wp_health_verdict *v) WP_MUST_CHECK;
 enum wp_rc wp_readyz_text(struct wp_buffer *into, const struct wp_health_verdict *v) WP_MUST_CHECK;
 

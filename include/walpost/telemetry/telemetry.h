@@ -1,5 +1,5 @@
 /*
- * What can be told of a running relay, as it is at one moment: the metrics, /status, the page
+ * This is what can be told of a running relay, as it is at one moment: the metrics, /status, the page
  * and the judgement of its health are all made of this, and of nothing else.
  *
  * Owns: nothing; strings and pointers are borrowed from who fills it (run/). Pure.
@@ -13,7 +13,7 @@
 #include "walpost/sink/sink.h"
 #include "walpost/wal/scheduled.h"
 
-/* The last minutes, for the charts of the page: a ring of samples. */
+/* The last minutes are kept for the charts of the page, in a ring of samples. */
 #define WP_HISTORY_SAMPLES 150
 #define WP_HISTORY_EVERY_MS 2000
 
@@ -33,7 +33,7 @@ struct wp_history {
 };
 
 void wp_history_add(struct wp_history *h, int64_t now_ms, const struct wp_relay_snapshot *s);
-/* 0 is the oldest. */
+/* The sample with index 0 is the oldest. */
 const struct wp_history_sample *wp_history_at(const struct wp_history *h, size_t index);
 
 struct wp_telemetry_process {
@@ -45,7 +45,7 @@ struct wp_telemetry_process {
 	int64_t started_s; /* since 1970 */
 };
 
-/* Requests to our own HTTP server, by the code they were answered with. */
+/* Counts requests to our own HTTP server, by the code they were answered with. */
 struct wp_telemetry_requests {
 	uint64_t ok;	    /* 200 */
 	uint64_t not_found; /* 404 */
@@ -53,14 +53,14 @@ struct wp_telemetry_requests {
 	uint64_t unhealthy; /* 503: /livez or /readyz */
 };
 
-/* Of the configuration, by SIGHUP. */
+/* Counts reloads of the configuration, by SIGHUP. */
 struct wp_telemetry_reloads {
 	uint64_t done;
 	uint64_t refused;  /* wrong, or taken back by the relay */
 	bool last_refused; /* the last one was */
 };
 
-/* Of questions to a schema registry. */
+/* Tells how questions to a schema registry went. */
 struct wp_telemetry_schemas {
 	bool is_used; /* one was asked; else the rest means nothing */
 	bool is_reachable;
@@ -68,15 +68,15 @@ struct wp_telemetry_schemas {
 	uint64_t failures; /* questions without an answer, or refused */
 };
 
-/* Each with its value, or without one. */
+/* Each reason is with its value, or without one. */
 #define WP_VITALS_REASONS_MAX 8
-/* Room for an error with its cure (base/error.h), which is to be pasted, and for what stands before it. */
+/* There is room for an error with its cure (base/error.h), which is to be pasted, and for what stands before it. */
 #define WP_VITALS_REASON_SIZE 2560
 
 struct wp_health_verdict {
 	bool live;
 	bool ready;
-	/* Why it is not, or what else to know of it when it is. */
+	/* These say why it is not, or what else to know of it when it is. */
 	char reasons[WP_VITALS_REASONS_MAX][WP_VITALS_REASON_SIZE];
 	size_t reason_count;
 };
@@ -107,27 +107,27 @@ struct wp_telemetry {
 };
 
 /*
- * The status page: one HTML document without foreign assets, whose figures and charts stand in
- * it as text and SVG; a few lines of script put a fresh one in its place while they are let.
- * Never keys or payloads. WP_FULL, WP_NOMEM leave a part of it behind.
+ * Writes the status page: one HTML document without foreign assets, whose figures and charts stand in it as
+ * text and SVG; a few lines of script put a fresh one in its place while they are let. It never shows keys or
+ * payloads. WP_FULL, WP_NOMEM leave a part of it behind.
  */
 enum wp_rc wp_page_html(struct wp_buffer *into, const struct wp_telemetry *v) WP_MUST_CHECK;
-/* /status: all that can be told, as one JSON object. Its members are a contract; new ones may come. */
+/* Writes /status: all that can be told, as one JSON object. Its members are a contract; new ones may come. */
 enum wp_rc wp_status_json(struct wp_buffer *into, const struct wp_telemetry *v) WP_MUST_CHECK;
 
-/* What /status and the page share: words and figures. A time is 2026-11-23T01:02:03Z. */
+/* /status and the page share these words and figures. A time is 2026-11-23T01:02:03Z. */
 char *wp_telemetry_time(int64_t wall_ms, char text[WP_CALENDAR_TEXT_SIZE]);
 const char *wp_telemetry_keeping(enum wp_keeping keeping);
-/* Seconds since then; below 0: never. */
+/* Gives the seconds since then; below 0 for never. */
 double wp_telemetry_age(const struct wp_telemetry *v, int64_t at_ms);
-/* Of the oldest commit that is not confirmed; 0: there is none. */
+/* Gives the age of the oldest commit that is not confirmed, in seconds; 0 when there is none. */
 double wp_telemetry_oldest(const struct wp_telemetry *v);
-/* NULL: not known, as with another relay.poison, without a stream or on a standby. */
+/* Returns NULL when it is not known, as with another relay.poison, without a stream or on a standby. */
 const struct wp_parking_figures *wp_telemetry_parked(const struct wp_telemetry *v);
-/* Since the oldest event that is parked was parked; 0: none is. */
+/* Gives the seconds since the oldest event that is parked was parked; 0 when none is. */
 double wp_telemetry_parked_age(const struct wp_telemetry *v);
 double wp_telemetry_uptime(const struct wp_telemetry *v);
-/* "": none. */
+/* Names it, or returns "" when there is none. */
 const char *wp_telemetry_missing_topic(const struct wp_telemetry *v);
 
 #endif
