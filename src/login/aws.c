@@ -1,3 +1,4 @@
+/* Logs in to Amazon's Kafka (MSK) and Postgres (RDS) with keys of AWS, which sign the token. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static enum wp_rc take_region(const char *said, char ret[WP_AWS_REGION_SIZE],
 	return WP_OK;
 }
 
-/* Set here, else in the host's name, else where AWS's SDKs look. */
+/* The region is set here, else in the host's name, else where AWS's SDKs look. */
 static enum wp_rc find_region(const struct wp_fetch *f, char ret[WP_AWS_REGION_SIZE],
 			      struct wp_error *error)
 {
@@ -100,12 +101,12 @@ static enum wp_rc make(const struct wp_fetch *f, const struct wp_aws_credentials
 	wp_secret_buffer_release(&text);
 	if (rc != WP_OK)
 		return rc;
-	/* What they signed ends with them. */
+	/* What the keys signed ends with them. */
 	if (c->expires_at_ms != 0 && c->expires_at_ms < expires_at_ms)
 		expires_at_ms = c->expires_at_ms;
 	ret->fetched_at_ms = f->now_ms;
 	ret->expires_at_ms = expires_at_ms;
-	/* librdkafka wants one; whom the keys stand for only AWS knows. */
+	/* librdkafka wants a principal; only AWS knows whom the keys stand for. */
 	(void)snprintf(ret->principal, sizeof(ret->principal), "%s",
 		       f->request->purpose == WP_LOGIN_FOR_KAFKA ? "aws-msk-iam" : "aws-rds-iam");
 	return WP_OK;

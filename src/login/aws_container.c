@@ -1,3 +1,4 @@
+/* Asks the endpoint of the container (ECS, EKS Pod Identity) for keys of AWS. */
 #include "aws_endpoints.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #define HEADER_SIZE_MAX 8192
 
 /*
- * Of plain HTTP only addresses of this machine: loopback, ECS, EKS.
+ * With plain HTTP only addresses of this machine are allowed: loopback, ECS, EKS.
  * https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
  */
 bool wp_aws_container_is_allowed(const char *url)
@@ -35,7 +36,7 @@ bool wp_aws_container_is_allowed(const char *url)
 	return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == size;
 }
 
-/* The file, where both are set: it is rewritten. "" : neither is. */
+/* The file counts where both are set: it is rewritten. "" means that neither is. */
 static enum wp_rc find_authorization(char **ret, struct wp_error *error)
 {
 	const char *path = wp_provider_env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");

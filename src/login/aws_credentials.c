@@ -33,12 +33,12 @@ struct search {
 	struct wp_aws_credentials *ret;
 };
 
-/* In the order in which AWS's SDKs look. */
+/* The places come in the order in which AWS's SDKs look. */
 static enum wp_rc look(void *context, size_t place, struct wp_error *error)
 {
 	const struct search *s = context;
 
-	/* The place before may have left a part. */
+	/* The place before may have left a part behind. */
 	wp_aws_credentials_release(s->ret);
 	switch (place) {
 	case 0:

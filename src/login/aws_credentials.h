@@ -1,5 +1,5 @@
 /*
- * Keys of AWS as its SDKs find them by default: the environment, a web identity, the shared files,
+ * Finds keys of AWS as its SDKs do by default: the environment, a web identity, the shared files,
  * the container's endpoint, the instance's.
  * https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
  *
@@ -13,9 +13,9 @@
 #include "provider.h"
 
 /*
- * All of them in turn, then options.role with what was found. `region` is where STS is asked.
- * WP_CONFIG: there are none, the error says where was looked, or something that is set is wrong;
- * WP_IO; WP_NOMEM. `ret` is written on success only.
+ * Looks into all of them in turn, then assumes options.role with what was found. `region` is where STS is
+ * asked. Returns WP_CONFIG when there are none, and the error says where was looked, or when something that
+ * is set is wrong; WP_IO; WP_NOMEM. `ret` is written on success only.
  */
 enum wp_rc wp_aws_credentials_find(const struct wp_fetch *f, const char *region,
 				   struct wp_aws_credentials *ret,

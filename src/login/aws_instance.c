@@ -1,3 +1,4 @@
+/* Asks the EC2 instance for keys of AWS and its region, by IMDSv2. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -41,11 +42,11 @@ static enum wp_rc ask(const struct instance *i, const char *method, const char *
 	r.try_ms = TRY_MS;
 	r.headers[0] = header;
 	enum wp_rc rc = wp_http_send(&r, ret, error);
-	/* The session is forgotten, as after a restart of the service: the next one will do. */
+	/* The service has forgotten the session, as after a restart: the next one will do. */
 	return rc == WP_CONFIG && ret->status == 401 ? WP_IO : rc;
 }
 
-/* One line, as all answers but the keys are. */
+/* The answer is one line, as all but the keys are. */
 static bool first_line(struct wp_http_response *a, char *ret, size_t size)
 {
 	const char *text = wp_secret_buffer_text(&a->body);

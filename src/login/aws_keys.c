@@ -36,7 +36,8 @@ enum wp_rc wp_aws_keys_take(const struct wp_aws_answer *how, struct wp_span answ
 	return rc;
 }
 
-/* {"Code": "Success", "AccessKeyId": ..., "SecretAccessKey": ..., "Token": ..., "Expiration": "2030-01-31T12:00:00Z"} */
+/* The answer is {"Code": "Success", "AccessKeyId": ..., "SecretAccessKey": ..., "Token": ...,
+ * "Expiration": "2030-01-31T12:00:00Z"}. */
 enum wp_rc wp_aws_keys_read(struct wp_span answer, const char *url, struct wp_aws_credentials *ret,
 			    struct wp_error *error)
 {

@@ -45,7 +45,7 @@ static struct piece without_comment(struct piece p)
 	return trimmed(p);
 }
 
-/* "[profile demo]": "profile demo". */
+/* Finds "profile demo" in "[profile demo]". */
 static bool read_section(struct piece line, struct piece *ret)
 {
 	const char *end =

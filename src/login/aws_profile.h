@@ -1,5 +1,5 @@
 /*
- * Settings of a profile in the text of a file that AWS's SDKs share: sections, "name = value" in
+ * Reads settings of a profile in the text of a file that AWS's SDKs share: sections, "name = value" in
  * them, comments after # or ;, and indented lines that belong to the setting above.
  * https://docs.aws.amazon.com/sdkref/latest/guide/file-format.html
  *
@@ -17,7 +17,7 @@ enum wp_aws_file {
 };
 
 bool wp_aws_profile_is_in(const char *text, enum wp_aws_file which, const char *profile);
-/* The last of that name. False: there is none, it is empty, or it does not fit. */
+/* The last setting of that name counts. Returns false when there is none, it is empty, or it does not fit. */
 bool wp_aws_profile_setting(const char *text, enum wp_aws_file which, const char *profile,
 			    const char *name, char *ret, size_t size);
 

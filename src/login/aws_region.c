@@ -61,6 +61,8 @@ static bool take(const struct labels *l, size_t index, char ret[WP_AWS_REGION_SI
 }
 
 /*
+ * Hosts are named like these:
+ *
  *   b-1.demo.ab12.c2.kafka.<region>.amazonaws.com            boot-ab.c1.kafka-serverless.<region>.amazonaws.com
  *   db.cab12.<region>.rds.amazonaws.com                      db.cab12.rds.<region>.amazonaws.com.cn
  */

@@ -1,4 +1,4 @@
-/* The AWS region that a host's name tells. Pure. */
+/* Finds the AWS region that a host's name tells. Pure. */
 #ifndef WALPOST_LOGIN_AWS_REGION_H
 #define WALPOST_LOGIN_AWS_REGION_H
 
@@ -6,11 +6,11 @@
 
 #define WP_AWS_REGION_SIZE 64
 
-/* Of MSK and of RDS, in all partitions. False: it tells none. */
+/* Knows the names of MSK and of RDS, in all partitions. Returns false when it tells none. */
 bool wp_aws_region_of_host(const char *host, char ret[WP_AWS_REGION_SIZE]);
 /* Can it stand in a host name? */
 bool wp_aws_region_is_valid(const char *region);
-/* "amazonaws.com", or ".cn" of it. */
+/* Returns "amazonaws.com", or the same with ".cn". */
 const char *wp_aws_domain(const char *region);
 
 #endif

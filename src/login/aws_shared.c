@@ -16,7 +16,7 @@
 #define PATH_SIZE 512
 #define NAME_SIZE 128
 #define ARN_SIZE 2049
-/* Of roles that are assumed with other roles. */
+/* So many roles may be assumed with other roles. */
 #define DEPTH_MAX 5
 
 struct file {
@@ -77,13 +77,6 @@ static bool setting(const struct shared *s, const char *profile, const char *nam
 	return false;
 }
 
-static bool has_setting(const struct shared *s, const char *profile, const char *name)
-{
-	char value[ARN_SIZE];
-
-	return setting(s, profile, name, value, sizeof(value));
-}
-
 static bool is_profile(const struct shared *s, const char *profile)
 {
 	for (size_t i = 0; i < 2; i++)
@@ -120,11 +113,13 @@ static enum wp_rc static_keys(const struct shared *s, const char *profile,
 	return WP_OK;
 }
 
-/* What only AWS's own programs do. */
+/* Refuses what only AWS's own programs do. */
 static enum wp_rc refuse(const struct shared *s, const char *profile, const char *name,
 			 const char *what, struct wp_error *error)
 {
-	if (!has_setting(s, profile, name))
+	char value[ARN_SIZE];
+
+	if (!setting(s, profile, name, value, sizeof(value)))
 		return WP_OK;
 	return wp_error_set(error, WP_CONFIG,
 			    "profile \"%s\" of %s has %s: %s is not supported here; let a program "
@@ -171,7 +166,7 @@ static enum wp_rc from_source(const struct shared *s, const char *source,
 static enum wp_rc resolve(const struct shared *s, const char *profile, int depth,
 			  struct wp_aws_credentials *ret, struct wp_error *error);
 
-/* The keys that a role of this profile is assumed with. */
+/* Finds the keys that a role of this profile is assumed with. */
 static enum wp_rc base_keys(const struct shared *s, const char *profile, int depth,
 			    struct wp_aws_credentials *ret, struct wp_error *error)
 {

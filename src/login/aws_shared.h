@@ -1,5 +1,5 @@
 /*
- * Keys of AWS from the files that its SDKs and its command line share: ~/.aws/credentials and
+ * Finds keys of AWS in the files that its SDKs and its command line share: ~/.aws/credentials and
  * ~/.aws/config. A profile has keys, or a role that is assumed with another profile's.
  */
 #ifndef WALPOST_LOGIN_AWS_SHARED_H
@@ -7,10 +7,11 @@
 
 #include "aws_credentials.h"
 
-/* WP_AGAIN: there are none, look elsewhere; the error says what is missing. WP_CONFIG, WP_IO, WP_NOMEM. */
+/* Returns WP_AGAIN when there are none, to look elsewhere; the error says what is missing. WP_CONFIG,
+ * WP_IO, WP_NOMEM. */
 enum wp_rc wp_aws_shared(const struct wp_fetch *f, const char *region,
 			 struct wp_aws_credentials *ret, struct wp_error *error) WP_MUST_CHECK;
-/* The region of the profile. WP_AGAIN: it has none; WP_CONFIG, WP_NOMEM. */
+/* Gives the region of the profile. Returns WP_AGAIN when it has none; WP_CONFIG, WP_NOMEM. */
 enum wp_rc wp_aws_shared_region(char ret[WP_AWS_REGION_SIZE], struct wp_error *error) WP_MUST_CHECK;
 
 #endif

@@ -38,7 +38,7 @@ static void put_role(struct wp_writer *form, const char *action, const struct wp
 static enum wp_rc send(const struct wp_http_request *r, struct wp_aws_credentials *ret,
 		       struct wp_error *error)
 {
-	/* Within <Credentials>. */
+	/* The keys stand within <Credentials>. */
 	static const struct wp_aws_answer xml = { wp_xml_text, "SessionToken" };
 	struct wp_http_response answer;
 
@@ -104,7 +104,8 @@ struct signed_headers {
 	char authorization[1024];
 };
 
-/* "https://sts.eu-west-1.amazonaws.com/": host and path; of a signature the port is a part where it is not the scheme's. */
+/* Splits "https://sts.eu-west-1.amazonaws.com/" into host and path; the port is part of a
+ * signature where it is not the scheme's. */
 static void split(const char *url, char *host, size_t host_size, char *path, size_t path_size)
 {
 	const char *begin = strstr(url, "://");

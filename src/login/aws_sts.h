@@ -1,5 +1,5 @@
 /*
- * Keys of a role, by AWS's Security Token Service: with the token of another identity provider, or
+ * Gets keys of a role by AWS's Security Token Service: with the token of another identity provider, or
  * with other keys. https://docs.aws.amazon.com/STS/latest/APIReference/
  */
 #ifndef WALPOST_LOGIN_AWS_STS_H
@@ -13,7 +13,7 @@ struct wp_aws_role {
 	const char *external_id;  /* "" : none */
 };
 
-/* WP_CONFIG, WP_IO, WP_NOMEM. */
+/* Returns WP_CONFIG, WP_IO, WP_NOMEM. */
 enum wp_rc wp_aws_sts_web_identity(const struct wp_fetch *f, const char *region,
 				   const struct wp_aws_role *role, const char *token_file,
 				   struct wp_aws_credentials *ret,

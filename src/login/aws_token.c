@@ -34,7 +34,7 @@ enum wp_rc wp_aws_msk_token(const struct wp_sigv4_keys *keys, const char *region
 	wp_writer_printf(&w, "https://%s/?", host);
 	if (w.rc == WP_OK)
 		w.rc = wp_sigv4_presign(&r, keys, WP_AWS_TOKEN_S, &url);
-	/* Not signed: for the logs of the other side. */
+	/* This is not signed; it is for the logs of the other side. */
 	wp_writer_put(&w, "&User-Agent=walpost%2F" WALPOST_VERSION);
 	if (w.rc == WP_OK)
 		w.rc = wp_base64url_write(into, wp_buffer_span(&url));

@@ -1,3 +1,4 @@
+/* Logs in to Azure's Postgres and Event Hubs with a token of Entra ID. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +23,8 @@ struct azure {
 
 /* ---- whom it is for ---- */
 
-/* Of Azure's Postgres one for all servers of a cloud; of Event Hubs the namespace. */
+/* Azure's Postgres has one audience for all servers of a cloud; that of Event Hubs is the
+ * namespace. */
 static void find_audience(const struct wp_login_request *r, char *ret, size_t size)
 {
 	size_t host_size = strlen(r->host);
@@ -58,7 +60,7 @@ static enum wp_rc find_authority(const char *tenant, char *ret, size_t size, str
 		       : WP_OK;
 }
 
-/* `name` and `value`: what shows that it is this client. */
+/* `name` and `value` are what shows that it is this client. */
 static enum wp_rc ask_authority(const struct azure *a, const char *name, const char *value,
 				const char *cure, struct wp_token *ret, struct wp_error *error)
 {
@@ -99,7 +101,7 @@ static enum wp_rc need_client(const char *because, struct wp_error *error)
 					      because, missing);
 }
 
-/* WP_AGAIN: not set, look elsewhere; so do the next ones. */
+/* Returns WP_AGAIN when it is not set, to look elsewhere; so do the next ones. */
 static enum wp_rc by_secret(const struct azure *a, struct wp_token *ret, struct wp_error *error)
 {
 	const char *secret = wp_provider_env("AZURE_CLIENT_SECRET");
@@ -160,7 +162,7 @@ static enum wp_rc write_url(const struct azure *a, const char *endpoint, const c
 	return w.rc == WP_OK ? WP_OK : wp_error_set(error, w.rc, "out of memory");
 }
 
-/* App Service, Functions, Container Apps. */
+/* App Service, Functions and Container Apps have this endpoint. */
 static enum wp_rc by_app_service(const struct azure *a, struct wp_token *ret,
 				 struct wp_error *error)
 {

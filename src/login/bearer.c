@@ -1,9 +1,10 @@
+/* Judges bearer tokens, and adds the extensions of sasl.oauthbearer.extensions. */
 #include <stdio.h>
 #include <string.h>
 
 #include "walpost/login/token.h"
 
-/* RFC 7628, 3.1: a key has letters only, and "auth" is taken. */
+/* By RFC 7628, 3.1, a key has letters only, and "auth" is taken. */
 static bool is_name(struct wp_span name)
 {
 	for (size_t i = 0; i < name.size; i++) {
@@ -79,7 +80,7 @@ enum wp_rc wp_token_extend(struct wp_token *t, const char *extensions, struct wp
 	return rc;
 }
 
-/* RFC 6749, A.12: visible ASCII, but for the space, which ends it in a header. */
+/* By RFC 6749, A.12, a token is visible ASCII, but for the space, which ends it in a header. */
 enum wp_rc wp_token_judge_bearer(const struct wp_token *t, struct wp_error *error)
 {
 	if (is_printable(wp_span_of(t->text), '!'))

@@ -21,11 +21,12 @@
 
 #define LINE_SIZE_MAX 1000
 #define LINES_MAX 20
-/* Output may stay open in a child of the program's: how often to look whether it itself has ended. */
+/* Output may stay open in a child of the program's: this is how often to look whether it itself
+ * has ended. */
 #define LOOK_EACH_MS 50
 #define NOT_FOUND 127 /* as shells say it */
 
-/* One run; `output` and `said` are what its pipes brought. */
+/* This is one run; `output` and `said` are what its pipes brought. */
 struct run {
 	const struct wp_words *words;
 	int64_t deadline_us;
@@ -49,7 +50,7 @@ static struct {
 	pid_t groups[GROUPS_MAX]; /* 0: free */
 } running = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* 0: a free place. NULL: there is none. */
+/* Finds a group, or with 0 a free place; NULL when there is none. */
 static pid_t *find_group(pid_t pid)
 {
 	for (size_t i = 0; i < GROUPS_MAX; i++)
@@ -58,7 +59,7 @@ static pid_t *find_group(pid_t pid)
 	return NULL;
 }
 
-/* Not yet waited for, so that the number is still its own. */
+/* The program is not yet waited for, so that the number is still its own. */
 static void kill_group(pid_t pid)
 {
 	(void)pthread_mutex_lock(&running.lock);
@@ -112,7 +113,7 @@ static void close_pipe(int ends[2])
 			(void)close(ends[i]);
 }
 
-/* Its process id, or -1 with errno. */
+/* Returns its process id, or -1 with errno. */
 static pid_t fork_program(const struct run *r, int output, int errors)
 {
 	pid_t pid = -1;
@@ -125,7 +126,7 @@ static pid_t fork_program(const struct run *r, int output, int errors)
 	if (pid == 0)
 		become_program(r->words->list, output, errors);
 	if (pid > 0) {
-		/* Whoever comes first: it must be a group before it is killed. */
+		/* Parent and child both do this: it must be a group before it is killed. */
 		(void)setpgid(pid, pid);
 		*place = pid;
 	}
@@ -195,7 +196,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* What is there now. */
+/* Takes what is there now. */
 static void drain(struct run *r, int *fd, void (*take)(struct run *r, const char *, size_t))
 {
 	char bytes[4096];
@@ -216,7 +217,8 @@ static void drain(struct run *r, int *fd, void (*take)(struct run *r, const char
 	explicit_bzero(bytes, sizeof(bytes));
 }
 
-/* True: it has ended; it is not waited for, so that its process group is still its own. */
+/* Returns true when it has ended; it is not waited for, so that its process group is still its
+ * own. */
 static bool has_ended(const struct run *r)
 {
 	siginfo_t info = { .si_pid = 0 };
@@ -225,7 +227,7 @@ static bool has_ended(const struct run *r)
 	       info.si_pid != 0;
 }
 
-/* Until it has ended, or its time is over: false. */
+/* Reads until it has ended; returns false when its time is over. */
 static bool follow(struct run *r)
 {
 	while (!has_ended(r)) {
@@ -242,7 +244,8 @@ static bool follow(struct run *r)
 	return true;
 }
 
-/* With all that it has started and left; its exit status as waitpid() has it, or -1. */
+/* Ends it with all that it has started and left; returns its exit status as waitpid() has it, or
+ * -1. */
 static int finish(struct run *r)
 {
 	int status;

@@ -1,3 +1,4 @@
+/* Logs in to Google's Kafka and Cloud SQL with the credentials that its SDKs find by default. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 #include "walpost/http_client/answer_fields.h"
 
 #define SCOPE_KAFKA "https://www.googleapis.com/auth/cloud-platform"
-/* With the one that all administration of Cloud SQL takes too, its logins work; it has one of its own. */
+/* The logins of Cloud SQL also work with the scope that all its administration takes; this is
+ * one of their own. */
 #define SCOPE_POSTGRES "https://www.googleapis.com/auth/sqlservice.login"
 #define TOKEN_URL "https://oauth2.googleapis.com/token"
 #define ACCOUNT "/computeMetadata/v1/instance/service-accounts/default/"
@@ -31,7 +33,8 @@ struct gcp {
 
 /* ---- files ---- */
 
-/* What a file of credentials may say, which of them depends on its kind. Overwritten after use. */
+/* A file of credentials may say these; which of them depends on its kind. They are overwritten
+ * after use. */
 struct file {
 	const char *path;
 	char *text; /* owned */
@@ -103,7 +106,7 @@ static enum wp_rc by_service_account(struct gcp *g, struct file *f, struct wp_bu
 	return rc;
 }
 
-/* Of a person the e-mail stands in the identity token that comes along. */
+/* The e-mail of a person stands in the identity token that comes along. */
 static enum wp_rc by_user(struct gcp *g, struct file *f, struct wp_buffer *body,
 			  struct wp_token *ret, struct wp_error *error)
 {
@@ -178,7 +181,7 @@ static enum wp_rc by_file(struct gcp *g, const char *path, struct wp_token *ret,
 	return rc;
 }
 
-/* WP_AGAIN: not set, look elsewhere; so do the next ones. */
+/* Returns WP_AGAIN when it is not set, to look elsewhere; so do the next ones. */
 static enum wp_rc by_variable(struct gcp *g, struct wp_token *ret, struct wp_error *error)
 {
 	const char *path = wp_provider_env("GOOGLE_APPLICATION_CREDENTIALS");
@@ -188,7 +191,7 @@ static enum wp_rc by_variable(struct gcp *g, struct wp_token *ret, struct wp_err
 	return by_file(g, path, ret, error);
 }
 
-/* That of gcloud auth application-default login. */
+/* This is the file of gcloud auth application-default login. */
 static enum wp_rc by_well_known(struct gcp *g, struct wp_token *ret, struct wp_error *error)
 {
 	const char *folder = wp_provider_env("CLOUDSDK_CONFIG");
@@ -209,7 +212,7 @@ static struct wp_http_request metadata_request(const struct gcp *g, const char *
 {
 	const char *host = wp_provider_env("GCE_METADATA_HOST");
 
-	/* By address: where there is none, nobody knows its name either. */
+	/* The server is asked by address: where there is none, nobody knows its name either. */
 	(void)snprintf(url, size, "http://%.255s" ACCOUNT "%s",
 		       host[0] == '\0' ? "169.254.169.254" : host, what); /* fits */
 	struct wp_http_request r = wp_fetch_request(&g->fetch, "GET", url);
@@ -217,12 +220,6 @@ static struct wp_http_request metadata_request(const struct gcp *g, const char *
 	r.is_local = true;
 	r.try_ms = METADATA_TRY_MS;
 	return r;
-}
-
-/* There is no such server, as far as anyone can tell, or no account. */
-static bool is_elsewhere(enum wp_rc rc, const struct wp_http_response *a)
-{
-	return (rc == WP_IO && !a->was_connected) || (rc == WP_CONFIG && a->status == 404);
 }
 
 static enum wp_rc read_email(struct gcp *g, struct wp_error *error)
@@ -251,7 +248,9 @@ static enum wp_rc by_metadata(struct gcp *g, struct wp_token *ret, struct wp_err
 	(void)snprintf(what, sizeof(what), "token?scopes=%s", g->scope); /* fits */
 	struct wp_http_request r = metadata_request(g, what, url, sizeof(url));
 	enum wp_rc rc = wp_oauth_ask(&g->fetch, &r, ret, &answer, error);
-	bool is_none = is_elsewhere(rc, &answer);
+	/* There is no such server, as far as anyone can tell, or no account. */
+	bool is_none =
+		(rc == WP_IO && !answer.was_connected) || (rc == WP_CONFIG && answer.status == 404);
 	wp_http_response_release(&answer);
 	if (is_none)
 		return WP_AGAIN;

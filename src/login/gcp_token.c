@@ -21,7 +21,7 @@ static void put_string(struct wp_writer *w, const char *text)
 	wp_writer_keep(w, wp_json_write_string(w->into, wp_span_of(text), WP_JSON_NEEDED));
 }
 
-/* `part` in base64url; then it is empty again. */
+/* Appends `part` in base64url; then it is empty again. */
 static enum wp_rc encode(struct wp_writer *part, const char *separator, struct wp_buffer *into)
 {
 	enum wp_rc rc = part->rc;
@@ -60,7 +60,7 @@ static enum wp_rc write_parts(const struct wp_gcp_account *a, const char *scope,
 	return encode(&w, ".", into);
 }
 
-/* No callback: a key with a passphrase would ask the terminal. */
+/* Without a callback OpenSSL would ask the terminal for the passphrase of a key. */
 static int no_passphrase(char *buffer, int size, int rwflag, void *context)
 {
 	return -1;

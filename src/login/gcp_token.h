@@ -1,5 +1,5 @@
 /*
- * What Google's logins are made of: the assertion that a service account signs, and the form in which its
+ * Google's logins are made of these: the assertion that a service account signs, and the form in which its
  * managed Kafka takes an access token. Pure.
  */
 #ifndef WALPOST_LOGIN_GCP_TOKEN_H
@@ -15,18 +15,18 @@ struct wp_gcp_account {
 };
 
 /*
- * A JWT, signed by RS256, good for an hour. Appends. WP_DATA: `key` is not a key; WP_FULL, WP_NOMEM.
+ * Appends a JWT, signed by RS256, good for an hour. Returns WP_DATA when `key` is not a key; WP_FULL, WP_NOMEM.
  * https://developers.google.com/identity/protocols/oauth2/service-account#authorizingrequests
  */
 enum wp_rc wp_gcp_assertion(const struct wp_gcp_account *a, const char *scope, int64_t now_s,
 			    struct wp_buffer *into) WP_MUST_CHECK;
 /*
- * Header, claims and token, each in base64url, with dots between.
- * https://github.com/googleapis/managedkafka (kafka-auth-local-server). Appends. WP_FULL, WP_NOMEM.
+ * Appends header, claims and token, each in base64url, with dots between.
+ * https://github.com/googleapis/managedkafka (kafka-auth-local-server). Returns WP_FULL, WP_NOMEM.
  */
 enum wp_rc wp_gcp_kafka_token(const char *email, const char *access_token, int64_t now_s,
 			      int64_t expires_s, struct wp_buffer *into) WP_MUST_CHECK;
-/* A claim of a JWT that is a text. False: there is none, or it does not fit. */
+/* Reads a claim of a JWT that is a text. Returns false when there is none, or it does not fit. */
 bool wp_gcp_claim(const char *jwt, const char *name, char *ret, size_t size);
 
 #endif

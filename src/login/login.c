@@ -85,7 +85,7 @@ static enum wp_rc read_file(const char *path, struct wp_token *ret, struct wp_er
 	struct stat facts;
 	char *text;
 
-	/* Of a FIFO whose writer is silent the read would never end. */
+	/* The read of a FIFO whose writer is silent would never end. */
 	if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
 		return wp_error_set(error, WP_CONFIG, "token file %s: it is not a regular file",
 				    path);
@@ -191,7 +191,8 @@ static enum wp_rc do_without(struct wp_login *l, const char *whom, struct wp_err
 		tell_failure(l, "the previous one is used while it lasts");
 		return WP_OK;
 	}
-	/* Of a first one, and of each password, who asked tells it; librdkafka only where it lacks a connection. */
+	/* Who asked for a first token, or for a password, tells of the failure; librdkafka does
+	 * only where it lacks a connection. */
 	if (l->purpose == WP_LOGIN_FOR_KAFKA && l->kept.text != NULL)
 		tell_failure(l, "the previous one has ended: connections that are open serve on");
 	return wp_error_set(error, l->failed, "%s", l->failure.text);

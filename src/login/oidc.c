@@ -1,3 +1,4 @@
+/* Logs in by the client credentials grant of OAuth 2.0, as kafka.login = oidc asks for. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 #define FIELD_SIZE_MAX 16384
 
-/* Both are encoded as in a form before they are joined: RFC 6749, 2.3.1. */
+/* Both are encoded as in a form before they are joined (RFC 6749, 2.3.1). */
 static enum wp_rc write_basic(const struct wp_login_oidc *o, struct wp_buffer *into)
 {
 	struct wp_buffer pair;

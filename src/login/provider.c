@@ -14,7 +14,8 @@ struct wp_fetch wp_fetch_begin(const struct wp_login_request *r)
 					  wp_clock_us() + r->options->timeout_ms * US_PER_MS };
 }
 
-/* Where none is configured: AWS's SDKs have a variable of their own, OpenSSL has one for all. */
+/* This is for where none is configured: AWS's SDKs have a variable of their own, OpenSSL has one
+ * for all. */
 static const char *find_ca_file(const struct wp_login_request *r)
 {
 	const char *file = r->ca_file;

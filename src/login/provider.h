@@ -1,5 +1,5 @@
 /*
- * What the providers share: the environment, one request to an endpoint, looking in one place after another.
+ * The providers share this: the environment, one request to an endpoint, looking in one place after another.
  */
 #ifndef WALPOST_LOGIN_PROVIDER_H
 #define WALPOST_LOGIN_PROVIDER_H
@@ -7,7 +7,7 @@
 #include "walpost/http_client/request.h"
 #include "walpost/login/login.h"
 
-/* One fetch: all its requests end by one deadline. */
+/* This is one fetch: all its requests end by one deadline. */
 struct wp_fetch {
 	const struct wp_login_request *request;
 	int64_t now_ms; /* Unix time */
@@ -15,21 +15,22 @@ struct wp_fetch {
 };
 
 struct wp_fetch wp_fetch_begin(const struct wp_login_request *r);
-/* A request with what all have alike. */
+/* Makes a request with what all have alike. */
 struct wp_http_request wp_fetch_request(const struct wp_fetch *f, const char *method,
 					const char *url);
 
-/* What users call the secret, and the option with a program that fetches it. */
+/* Says what users call the secret, and names the option with a program that fetches it. */
 const char *wp_provider_secret_name(enum wp_login_purpose purpose);
 const char *wp_provider_command_option(enum wp_login_purpose purpose);
 
-/* "" : not set. */
+/* Returns "" when it is not set. */
 const char *wp_provider_env(const char *name);
 
-/* Looks in one place. WP_AGAIN with the error: nothing is there. */
+/* Looks in one place. Returns WP_AGAIN with the error when nothing is there. */
 typedef enum wp_rc (*wp_provider_look)(void *context, size_t place, struct wp_error *error);
 
-/* In one place after the other, until something is there. WP_CONFIG: nowhere, and the error names all. */
+/* Looks in one place after the other, until something is there. Returns WP_CONFIG when it is nowhere, and
+ * the error names all. */
 enum wp_rc wp_provider_look_everywhere(const char *name, size_t place_count, wp_provider_look look,
 				       void *context, struct wp_error *error) WP_MUST_CHECK;
 

@@ -50,7 +50,7 @@ struct wp_sigv4_date wp_sigv4_date_of(int64_t now_s)
 	struct wp_sigv4_date date;
 	char text[WP_CALENDAR_TEXT_SIZE];
 
-	/* 2015-08-30T12:36:00Z, without what separates its parts. */
+	/* This is 2015-08-30T12:36:00Z, without what separates its parts. */
 	(void)wp_calendar_text(now_s, text);
 	(void)snprintf(date.text, sizeof(date.text), "%.4s%.2s%.5s%.2s%.3s", text, text + 5,
 		       text + 8, text + 14, text + 17); /* fits */
@@ -58,8 +58,9 @@ struct wp_sigv4_date wp_sigv4_date_of(int64_t now_s)
 }
 
 /*
- * kSecret = "AWS4" + secret; kDate = HMAC(kSecret, yyyymmdd); kRegion = HMAC(kDate, region);
- * kService = HMAC(kRegion, service); kSigning = HMAC(kService, "aws4_request").
+ * The key is derived in steps: kSecret = "AWS4" + secret; kDate = HMAC(kSecret, yyyymmdd);
+ * kRegion = HMAC(kDate, region); kService = HMAC(kRegion, service);
+ * kSigning = HMAC(kService, "aws4_request").
  */
 static enum wp_rc signing_key(const struct wp_sigv4_request *r, const char *secret,
 			      uint8_t ret[DIGEST_SIZE])
@@ -107,7 +108,7 @@ static const char *at(const struct fields *f, size_t offset)
 	return (const char *)f->text.data + offset;
 }
 
-/* By name, then by value; as bytes, of the form that is sent. */
+/* Fields are sorted by name, then by value; as bytes, of the form that is sent. */
 static void sort_last(struct fields *f)
 {
 	size_t i = f->count - 1;
@@ -142,7 +143,7 @@ static void add_parameter(struct fields *f, struct wp_writer *w, const char *nam
 	sort_last(f);
 }
 
-/* Without space around it, and one blank for each run of them. */
+/* The value has no space around it, and one blank for each run of them. */
 static void put_header_value(struct wp_writer *w, const char *value)
 {
 	bool was_blank = true;
@@ -258,8 +259,8 @@ static void put_query(const struct signing *s, struct wp_writer *w)
 }
 
 /*
- * Method, path, query, headers, names of the headers that are signed, digest of the body: a line each, and an
- * empty one after the headers.
+ * The request has a line each for method, path, query, headers, names of the headers that are
+ * signed, and the digest of the body; an empty one follows the headers.
  */
 static enum wp_rc canonical_digest(const struct signing *s, char ret[HEX_SIZE])
 {

@@ -1,5 +1,5 @@
 /*
- * AWS Signature Version 4: shows that a request comes from whoever holds a secret key, in the query
+ * Signs by AWS Signature Version 4, which shows that a request comes from whoever holds a secret key, in the query
  * of a URL (a presigned one) or in the header Authorization.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  *
@@ -41,7 +41,7 @@ struct wp_sigv4_request {
 	struct wp_span body;
 };
 
-/* 20150830T123600Z */
+/* The text is like 20150830T123600Z. */
 struct wp_sigv4_date {
 	char text[17];
 };
@@ -49,13 +49,13 @@ struct wp_sigv4_date {
 struct wp_sigv4_date wp_sigv4_date_of(int64_t now_s);
 
 /*
- * Appends the query of the presigned URL, all fields of `r` in it, X-Amz-Signature last. WP_FULL, WP_NOMEM.
+ * Appends the query of the presigned URL, all fields of `r` in it, X-Amz-Signature last. Returns WP_FULL, WP_NOMEM.
  */
 enum wp_rc wp_sigv4_presign(const struct wp_sigv4_request *r, const struct wp_sigv4_keys *keys,
 			    int expires_s, struct wp_buffer *into) WP_MUST_CHECK;
 /*
  * Appends the value of the header Authorization. The caller sends besides, and this signs: X-Amz-Date,
- * and X-Amz-Security-Token where there is a session. WP_FULL, WP_NOMEM.
+ * and X-Amz-Security-Token where there is a session. Returns WP_FULL, WP_NOMEM.
  */
 enum wp_rc wp_sigv4_authorize(const struct wp_sigv4_request *r, const struct wp_sigv4_keys *keys,
 			      struct wp_buffer *into) WP_MUST_CHECK;

@@ -12,7 +12,7 @@
 
 #define SECOND_MS 1000
 #define CLAIMS_SIZE_MAX 65536
-/* Seconds of this or more are milliseconds: it is in the year 5138. */
+/* Seconds of this or more are milliseconds: as seconds, this is in the year 5138. */
 #define MILLISECONDS_FROM INT64_C(100000000000)
 
 static enum wp_rc judge(struct wp_span text, struct wp_error *error)
@@ -84,7 +84,7 @@ static bool one_of(const char **at, const char *set)
 	return **at != '\0' && strchr(set, *(*at)++) != NULL;
 }
 
-/* "Z", "+02:00". */
+/* Reads "Z" or "+02:00". */
 static bool read_offset(const char **at, int64_t *ret_minutes)
 {
 	int64_t hours, minutes;
@@ -130,7 +130,7 @@ bool wp_token_time(const char *text, int64_t *ret_ms)
 	return true;
 }
 
-/* Of seconds, with a fraction maybe. */
+/* Reads a number of seconds, maybe with a fraction. */
 static bool read_number(struct wp_span text, int64_t *ret_ms)
 {
 	char copy[32];
@@ -155,7 +155,7 @@ static bool is_named(struct wp_span quoted, const char *name)
 	return quoted.size == size + 2 && memcmp(quoted.data + 1, name, size) == 0;
 }
 
-/* False: it is no string, does not fit, or is not text. */
+/* Returns false when it is no string, does not fit, or is not text. */
 static bool read_text(const struct wp_json *value, char *ret, size_t size)
 {
 	struct wp_buffer b;
@@ -274,7 +274,7 @@ enum wp_rc wp_token_parse(struct wp_span text, int64_t now_ms, struct wp_token *
 	struct wp_token t = { .fetched_at_ms = now_ms };
 	size_t at = 0;
 
-	/* The newline that echo, or an editor, left at the end. */
+	/* echo, or an editor, may have left a newline at the end. */
 	if (text.size > 0 && text.data[text.size - 1] == '\n')
 		text.size--;
 	if (text.size > 0 && text.data[text.size - 1] == '\r')

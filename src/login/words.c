@@ -15,7 +15,8 @@ static bool keeps(char quote, char next)
 	return quote == '\0' || next == '"' || next == '\\' || next == '$' || next == '`';
 }
 
-/* From `at`, which is no space, to `to`. NULL: a quote is not closed, or nothing is behind a backslash. */
+/* Copies from `at`, which is no space, to `to`. Returns NULL when a quote is not closed, or
+ * nothing is behind a backslash. */
 static const char *take_word(const char *at, char **to)
 {
 	char quote = '\0';

@@ -16,7 +16,7 @@
 
 enum wp_login_purpose { WP_LOGIN_FOR_POSTGRES, WP_LOGIN_FOR_KAFKA };
 
-/* Of the OAuth 2.0 client credentials grant (RFC 6749, 4.4). */
+/* These are of the OAuth 2.0 client credentials grant (RFC 6749, 4.4). */
 struct wp_login_oidc {
 	const char *token_url;
 	const char *client_id;
@@ -24,7 +24,7 @@ struct wp_login_oidc {
 	const char *scope; /* "" : none */
 };
 
-/* All that a provider needs to know. Strings are never NULL, but may be "". */
+/* This is all that a provider needs to know. Strings are never NULL, but may be "". */
 struct wp_login_request {
 	enum wp_login_purpose purpose;
 	const struct wp_login_options *options;
@@ -39,37 +39,39 @@ struct wp_login_request {
 
 struct wp_login;
 
-/* NULL: out of memory. `options` are copied, texts and all. */
+/* `options` are copied, texts and all. Returns NULL when out of memory. */
 struct wp_login *wp_login_new(enum wp_login_purpose purpose,
 			      const struct wp_login_options *options);
-/* One more who frees it: a fetch may outlive whoever began it. */
+/* Now one more frees it: a fetch may outlive whoever began it. */
 struct wp_login *wp_login_hold(struct wp_login *l);
 /* NULL is fine. */
 void wp_login_free(struct wp_login *l);
 /*
- * `ret` is released by the caller. WP_CONFIG: a human must act; WP_IO: later it may succeed; WP_NOMEM.
- * `request.purpose` and `.options` are filled in.
+ * `ret` is released by the caller. Returns WP_CONFIG when a human must act; WP_IO when later it may succeed;
+ * WP_NOMEM. `request.purpose` and `.options` are filled in.
  */
 enum wp_rc wp_login_get(struct wp_login *l, const struct wp_login_request *request,
 			struct wp_token *ret, struct wp_error *error) WP_MUST_CHECK;
-/* What is kept, refused or not, without a fetch: at once. WP_AGAIN: nothing is, or somebody fetches just now; WP_NOMEM. */
+/* Gives what is kept, refused or not, without a fetch, at once. Returns WP_AGAIN when nothing is, or
+ * somebody fetches just now; WP_NOMEM. */
 enum wp_rc wp_login_peek(struct wp_login *l, struct wp_token *ret) WP_MUST_CHECK;
 /*
- * What was fetched last, refused or not, in words without the secret: "from OIDC, for orders-relay, expires in 899 s".
- * False: nothing was.
+ * Describes what was fetched last, refused or not, in words without the secret: "from OIDC, for orders-relay,
+ * expires in 899 s". Returns false when nothing was.
  */
 bool wp_login_describe(struct wp_login *l, struct wp_error *ret);
-/* The other side did not take what is kept: the next get fetches. At once, also while somebody fetches. */
+/* Says that the other side did not take what is kept: the next get fetches. It returns at once, also while
+ * somebody fetches. */
 void wp_login_refused(struct wp_login *l);
 /*
- * The process ends: programs that still run are killed, with all that they have started, and none is
- * started any more. At once; thread-safe.
+ * Says that the process ends: programs that still run are killed, with all that they have started, and none
+ * is started any more. It returns at once; thread-safe.
  */
 void wp_login_stop(void);
 
 /*
- * The providers, each a file: one fetch, nothing kept. They find their own credentials where the
- * provider's SDKs do. `ret` is empty before. WP_CONFIG, WP_IO, WP_NOMEM.
+ * The providers, each a file, make one fetch and keep nothing. They find their own credentials where the
+ * provider's SDKs do. `ret` is empty before. Return WP_CONFIG, WP_IO, WP_NOMEM.
  */
 enum wp_rc wp_login_aws(const struct wp_login_request *r, struct wp_token *ret,
 			struct wp_error *error) WP_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* What the user may say about logging in with a secret that expires. Strings are owned by the configuration. */
+/* The user may say this about logging in with a secret that expires. Strings are owned by the configuration. */
 #ifndef WALPOST_LOGIN_OPTIONS_H
 #define WALPOST_LOGIN_OPTIONS_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In the order in which kafka.login and postgres.login name them; Postgres has the first four. */
+/* They are in the order in which kafka.login and postgres.login name them; Postgres has the first four. */
 enum wp_login_provider {
 	WP_LOGIN_NONE,
 	WP_LOGIN_AWS, /* aws-msk-iam, aws-rds-iam */

@@ -1,5 +1,5 @@
 /*
- * A command line as words: a program and its arguments, as a shell would cut them, with quotes and
+ * Cuts a command line into words: a program and its arguments, as a shell would cut them, with quotes and
  * backslashes, and nothing else of a shell: no variables, pipes or patterns.
  *
  * Owns: the words, in one piece. Pure. Bounded: WP_WORDS_MAX.
@@ -19,7 +19,7 @@ struct wp_words {
 	size_t count;		      /* at least 1 */
 };
 
-/* WP_CONFIG with the error: no words, too many, a quote that is not closed; WP_NOMEM. */
+/* Returns WP_CONFIG with the error for no words, too many, or a quote that is not closed; WP_NOMEM. */
 enum wp_rc wp_words_init(struct wp_words *w, const char *text,
 			 struct wp_error *error) WP_MUST_CHECK;
 void wp_words_release(struct wp_words *w);
