@@ -1,7 +1,7 @@
 /*
  * Here is what the files of `walpost check` share. The command (check.c) asks Postgres
  * (check_postgres.c, check_decoding.c, check_holds.c, check_parked.c, check_scheduled.c,
- * check_cleanup.c, check_types.c, check_servers.c), then Kafka; check_login.c says how it got in;
+ * check_cleanup.c, check_types.c, check_servers.c), then Kafka;
  * check_schemas.c asks a schema registry.
  */
 #ifndef WALPOST_SRC_CLI_CHECK_H

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "walpost/cli/outbox.h"
+#include "walpost/login/login.h"
 
 void wp_check_add(struct wp_check *c, enum wp_rc rc, enum wp_finding_room room, const char *name,
 		  const char *fine, const struct wp_error *error, const char *cure)
@@ -56,4 +57,17 @@ enum wp_rc wp_check_ask(struct wp_check *c, struct wp_session *session,
 	wp_statement_begin(&statement, session);
 	write(&statement.sql, c);
 	return wp_statement_ask(&statement, ret, error);
+}
+
+void wp_check_login(struct wp_check *c, struct wp_login *login, enum wp_finding_room room)
+{
+	struct wp_error words, what;
+
+	/* If no secret came, the connection says why. */
+	if (login == NULL || !wp_login_describe(login, &words))
+		return;
+	(void)wp_error_set(&what, WP_OK, "%s %s",
+			   room == WP_ROOM_KAFKA ? "the token came" : "the password came",
+			   words.text);
+	(void)wp_findings_add(&c->found.findings, WP_FINDING_OK, room, "login", what.text, "");
 }
