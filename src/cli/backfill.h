@@ -17,7 +17,7 @@
 #include "walpost/cli/outbox.h"
 #include "walpost/outbox/dead_letter.h"
 #include "walpost/sink/sink.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 enum {
 	WP_BACKFILL_IN_FLIGHT = 4096, /* events, at most */

@@ -12,7 +12,7 @@
 #include "walpost/postgres_preflight/preflight_later.h"
 #include "walpost/postgres/provider.h"
 #include "walpost/postgres_preflight/slot_checkpoint.h"
-#include "walpost/wal/slot_cure.h"
+#include "walpost/source/slot_cure.h"
 
 static void check_sslmode(struct wp_check *c)
 {

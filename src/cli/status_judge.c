@@ -12,7 +12,7 @@
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres_preflight/slot_checkpoint.h"
 #include "walpost/postgres_preflight/slot.h"
-#include "walpost/wal/slot_cure.h"
+#include "walpost/source/slot_cure.h"
 
 enum kind { TEXT, NUMBER, YES_NO };
 

@@ -9,7 +9,7 @@
 #include "walpost/outbox/message.h"
 #include "walpost/outbox/shape.h"
 #include "walpost/wal/relations.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 /* This is attached to a relation: whose rows are its, and what is made of them? */
 struct use {

@@ -9,7 +9,7 @@
 #include "walpost/postgres_preflight/publication.h"
 #include "walpost/postgres_preflight/slot.h"
 #include "walpost/postgres/versions.h"
-#include "walpost/wal/slot_cure.h"
+#include "walpost/source/slot_cure.h"
 
 #define TEXT_OF(number) #number
 #define TEXT(macro) TEXT_OF(macro)

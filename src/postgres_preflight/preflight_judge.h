@@ -73,7 +73,7 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 
 /* This stands before the statements for a single thing of these. */
 #define WP_INIT_MAKES_IT "-- create it with walpost init, or by hand:\n"
-/* Cures a slot that cannot be used any more; see walpost/wal/slot_cure.h. */
+/* Cures a slot that cannot be used any more; see walpost/source/slot_cure.h. */
 #define WP_SLOT_REPLACED "-- walpost backfill --missing --force\n"
 
 /* Begins the judgement of `answer`, with an empty collection of statements; wp_judge_end() releases it. */

@@ -6,7 +6,7 @@
 #include "preflight_later_answer.h"
 #include "preflight_judge.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/wal/slot_cure.h"
+#include "walpost/source/slot_cure.h"
 
 /*
  * These subqueries stand before the SELECT of the one row:

@@ -4,7 +4,7 @@
 #include "preflight_judge.h"
 
 #include "walpost/postgres_preflight/publication.h"
-#include "walpost/wal/slot_cure.h"
+#include "walpost/source/slot_cure.h"
 #include "walpost/wal/relations.h"
 
 static bool is_table(const struct judge *j)

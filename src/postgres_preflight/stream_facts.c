@@ -14,7 +14,7 @@
 #include "walpost/postgres_preflight/slot_checkpoint.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres_preflight/stream_facts.h"
-#include "walpost/wal/slot_cure.h"
+#include "walpost/source/slot_cure.h"
 
 #define SQL_SIZE_MAX (1024 * 1024)
 #define SLOT_CHECKPOINT_IS_WHOLE WP_SLOT_CHECKPOINT_IS_WHOLE("c.oid")

@@ -11,7 +11,7 @@
 #include "walpost/base/buffer.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres_preflight/publication.h"
-#include "walpost/wal/slot_cure.h"
+#include "walpost/source/slot_cure.h"
 
 #define SQL_SIZE_MAX 8192
 

@@ -6,7 +6,7 @@
 #ifndef WALPOST_POSTGRES_STREAM_PARKED_CHANGES_H
 #define WALPOST_POSTGRES_STREAM_PARKED_CHANGES_H
 
-#include "walpost/wal/parked.h"
+#include "walpost/source/parked.h"
 
 struct wp_parked_changes {
 	struct wp_parked_change *items; /* owned; their texts too */

@@ -9,7 +9,7 @@
 #define WALPOST_POSTGRES_STREAM_PARKED_PUTS_H
 
 #include "walpost/base/buffer.h"
-#include "walpost/wal/parked.h"
+#include "walpost/source/parked.h"
 
 struct wp_parked_put {
 	uint64_t ticket;

@@ -12,7 +12,7 @@
 
 #include "walpost/base/buffer.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/wal/parked.h"
+#include "walpost/source/parked.h"
 
 /* $1 is the slot, $2 the owner, $3 the process id of the walsender that must have the slot, or NULL. The
  * answer is the generation with its owner, and whether the slot has `failover`; there is no row when that

@@ -13,7 +13,7 @@
 #define WALPOST_SRC_RELAY_DRAIN_H
 
 #include "walpost/base/span.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 enum wp_drain_state {
 	WP_DRAIN_NONE,

@@ -1,6 +1,6 @@
 /*
  * Which aggregates are parked, and which of their events are to be sent when? An event that cannot
- * be delivered is kept in walpost.parked, by a store (wal/parked.h), and so are all later ones of
+ * be delivered is kept in walpost.parked, by a store (source/parked.h), and so are all later ones of
  * its outbox and key: all others flow. From there the relay sends them again, in order:
  *
  *   due -> the first row of each of some aggregates is loaded, and sent: nothing of an aggregate goes
@@ -28,7 +28,7 @@
 #include "walpost/relay/options.h"
 #include "walpost/relay/parking_figures.h"
 #include "walpost/sink/sink.h"
-#include "walpost/wal/parked.h"
+#include "walpost/source/parked.h"
 
 /* Tickets from here on are those of parked events that are sent again; the ledger's never come so far. */
 #define WP_PARKED_TICKETS (UINT64_C(1) << 63)

@@ -8,7 +8,7 @@
 #ifndef WALPOST_SRC_RELAY_PARTITION_QUESTION_H
 #define WALPOST_SRC_RELAY_PARTITION_QUESTION_H
 
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 struct wp_partition_question {
 	bool open;

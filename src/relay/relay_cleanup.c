@@ -1,6 +1,6 @@
 /* Removes old rows of outboxes while the relay streams, once all events before are in Kafka. */
 #include "walpost/relay/faults.h"
-#include "walpost/wal/cleanup.h"
+#include "walpost/source/cleanup.h"
 
 #include "relay_internal.h"
 

@@ -9,7 +9,7 @@
 #define WALPOST_SRC_RELAY_SHUTDOWN_PROBE_H
 
 #include "walpost/relay/machine.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 struct wp_shutdown_probe {
 	int64_t begun_ms;  /* the stream */

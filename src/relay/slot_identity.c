@@ -4,7 +4,7 @@
 
 #include "slot_identity.h"
 #include "walpost/relay/faults.h"
-#include "walpost/wal/slot_cure.h"
+#include "walpost/source/slot_cure.h"
 
 /* -- a client that is no relay -------------------------------------------------- */
 

@@ -22,7 +22,7 @@
 #define WALPOST_SRC_RELAY_SLOT_IDENTITY_H
 
 #include "walpost/relay/relay.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 /* This is what this process knows of itself. */
 struct wp_slot_identity {

@@ -11,7 +11,7 @@
 #define WALPOST_SRC_RELAY_SLOT_WATCH_H
 
 #include "walpost/relay/wal_guard.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 struct wp_slot_watch {
 	uint64_t answers; /* judged */

@@ -1,6 +1,6 @@
 /*
  * The outbox as a table of the simulated server, with places that are used again, and one that removes its rows
- * (wal/cleanup.h) as sql/cleanup.sql does: looked at, and removed if they are the same still. Draws from its own numbers.
+ * (source/cleanup.h) as sql/cleanup.sql does: looked at, and removed if they are the same still. Draws from its own numbers.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * A store of parked events (wal/parked.h) on the simulated server's tables: one statement after the
+ * A store of parked events (source/parked.h) on the simulated server's tables: one statement after the
  * other on a connection of its own, in any order that the contract leaves open.
  */
 #include <assert.h>

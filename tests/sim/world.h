@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "walpost/relay/relay.h"
-#include "walpost/wal/cleanup.h"
-#include "walpost/wal/parked.h"
+#include "walpost/source/cleanup.h"
+#include "walpost/source/parked.h"
 
 enum {
 	EVENTS_MAX = 20000,

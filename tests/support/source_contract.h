@@ -1,5 +1,5 @@
 /*
- * What every wp_source must do, real or fake: the contract of wal/source.h as
+ * What every wp_source must do, real or fake: the contract of source/source.h as
  * tests. Whoever has a source gives a driver that acts on the world around it; each case
  * starts with a source in CLOSED, a server that runs, and a slot nobody holds.
  *
@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 #define SOURCE_CONTRACT_PUMPS_MAX 12000
 

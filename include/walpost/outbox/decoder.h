@@ -21,7 +21,7 @@
 #include "walpost/envelope/event.h"
 #include "walpost/outbox/outboxes.h"
 #include "walpost/outbox/table.h"
-#include "walpost/wal/parked.h"
+#include "walpost/source/parked.h"
 #include "walpost/wal/partitions.h"
 #include "walpost/wal/pgoutput.h"
 #include "walpost/wal/timeline.h"

@@ -11,7 +11,7 @@
 #include "walpost/base/error.h"
 #include "walpost/outbox/options.h"
 #include "walpost/sink/record.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 struct wp_feed_setup {
 	const struct wp_outboxes *outboxes;

@@ -22,7 +22,7 @@
 #include <stdbool.h>
 
 #include "walpost/postgres/options.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 #define WP_ASYNC_SESSION_PATIENCE_S \
 	10 /* statement_timeout; twice as much after each that it ended */

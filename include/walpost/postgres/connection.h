@@ -16,7 +16,7 @@
 #include <libpq-fe.h>
 
 #include "walpost/postgres/options.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 /*
  * The setting of our session that keeps what `role` was before it was set to none: that of ALTER

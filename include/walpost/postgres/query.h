@@ -11,7 +11,7 @@
 #include <ev.h>
 #include <libpq-fe.h>
 
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 struct wp_query;
 

@@ -13,7 +13,7 @@
 #include "walpost/postgres/options.h"
 #include "walpost/postgres/provider.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 /* With more outboxes than these, only what is wrong with each is found. */
 #define WP_PREFLIGHT_TABLES_IN_FULL 64

@@ -17,7 +17,7 @@
 #include "walpost/base/buffer.h"
 #include "walpost/postgres/options.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 /* SQL, true or false: does the table of that oid (an SQL expression) have all columns of sql/slot_checkpoint.sql? */
 #define WP_SLOT_CHECKPOINT_IS_WHOLE(oid_)                                                     \

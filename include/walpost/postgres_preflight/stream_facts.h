@@ -13,7 +13,7 @@
 #include <libpq-fe.h>
 
 #include "walpost/postgres/options.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 /* This names a server process unmistakably: a pid may come again, with its start time it may not. */
 struct wp_walsender {

@@ -1,5 +1,5 @@
 /*
- * Removes rows of the outboxes whose events are in Kafka (wal/cleanup.h, by sql/cleanup.sql), in a session beside the
+ * Removes rows of the outboxes whose events are in Kafka (source/cleanup.h, by sql/cleanup.sql), in a session beside the
  * stream: one outbox after the other, batch after batch, the oldest rows first. After each batch it waits three times
  * as long as the server needed for it, and at least the pause; when nothing is old enough, the interval.
  *
@@ -19,8 +19,8 @@
 
 #include "walpost/base/wake.h"
 #include "walpost/postgres/options.h"
-#include "walpost/wal/cleanup.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/cleanup.h"
+#include "walpost/source/source.h"
 
 #define WP_CLEANUP_TABLES_MAX 64
 

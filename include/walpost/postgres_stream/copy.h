@@ -18,7 +18,7 @@
 
 #include "walpost/base/wake.h"
 #include "walpost/wal/pgoutput.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 enum wp_copy_state {
 	WP_COPY_STARTING,

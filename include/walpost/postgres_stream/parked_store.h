@@ -1,6 +1,6 @@
 /*
  * Parked events, rows of walpost.parked (sql/parked.sql), read and written beside the stream: the
- * implementation of wal/parked.h on a connection of its own.
+ * implementation of source/parked.h on a connection of its own.
  *
  * It connects when there is something to do, to the server of the stream. The connection is given
  * back every ten seconds, for a server that shuts down "smart" waits for every client to leave; so
@@ -13,7 +13,7 @@
  *
  * Owns: its connection and query, what was put and is to be changed, all answers. Borrows: loop, and
  * the setup's pointers, until free. Calls `wake` from the loop, and from open(), put() and the others
- * when a connection cannot even begin. Bounded: by wal/parked.h; 15 s for a statement, 2 min to
+ * when a connection cannot even begin. Bounded: by source/parked.h; 15 s for a statement, 2 min to
  * read the set.
  */
 #ifndef WALPOST_POSTGRES_STREAM_PARKED_STORE_H
@@ -23,8 +23,8 @@
 
 #include "walpost/base/wake.h"
 #include "walpost/postgres/options.h"
-#include "walpost/wal/parked.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/parked.h"
+#include "walpost/source/source.h"
 
 struct wp_parked_store_setup {
 	const struct wp_postgres_options *options;

@@ -12,7 +12,7 @@
 #include <libpq-fe.h>
 
 #include "walpost/postgres/options.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 struct wp_probe_setup {
 	const struct wp_postgres_options *options;

@@ -16,8 +16,8 @@
 #include <ev.h>
 
 #include "walpost/postgres/options.h"
-#include "walpost/wal/scheduled.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/scheduled.h"
+#include "walpost/source/source.h"
 
 struct wp_scheduler_setup {
 	const struct wp_postgres_options *options;

@@ -14,7 +14,7 @@
 
 #include "walpost/base/wake.h"
 #include "walpost/postgres/options.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 struct wp_stream_setup {
 	const struct wp_postgres_options *options;

@@ -14,7 +14,7 @@
 
 #include "walpost/wal/position.h"
 #include "walpost/sink/sink.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 enum wp_behind {
 	WP_BEHIND_NOT,

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "walpost/wal/cleanup.h"
+#include "walpost/source/cleanup.h"
 
 enum wp_sink_kind { WP_SINK_KIND_KAFKA, WP_SINK_KIND_STDOUT };
 /* An event that can never be delivered has this effect. */

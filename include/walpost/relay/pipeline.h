@@ -19,7 +19,7 @@
 #include "walpost/relay/options.h"
 #include "walpost/sink/sink.h"
 #include "walpost/wal/pgoutput.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 struct wp_parking;
 struct wp_parking_row;

@@ -18,7 +18,7 @@
 #include "walpost/relay/options.h"
 #include "walpost/relay/parking_figures.h"
 #include "walpost/relay/pipeline.h"
-#include "walpost/wal/cleanup.h"
+#include "walpost/source/cleanup.h"
 
 /* A task is what is relayed, and what the source is to bring for it. Both are borrowed. */
 struct wp_relay_task {

@@ -11,7 +11,7 @@
 #include "walpost/base/log_memory.h"
 #include "walpost/relay/relay.h"
 #include "walpost/sink/sink.h"
-#include "walpost/wal/scheduled.h"
+#include "walpost/source/scheduled.h"
 
 /* The last minutes are kept for the charts of the page, in a ring of samples. */
 #define WP_HISTORY_SAMPLES 150

@@ -9,7 +9,7 @@
 
 #include "walpost/base/wire.h"
 #include "walpost/postgres_preflight/publication.h"
-#include "walpost/wal/slot_cure.h"
+#include "walpost/source/slot_cure.h"
 
 static struct harness harness;
 

@@ -5,7 +5,7 @@
 #include "preflight_answer.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres_preflight/preflight.h"
-#include "walpost/wal/slot_cure.h"
+#include "walpost/source/slot_cure.h"
 
 static const char *const columns[] = { "id", "key", "payload" };
 static const char *const definitions[] = { "uuid PRIMARY KEY", "varchar(255) NOT NULL", "jsonb" };

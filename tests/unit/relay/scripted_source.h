@@ -6,7 +6,7 @@
 #define WALPOST_TESTS_SCRIPTED_SOURCE_H
 
 #include "support/wire_writer.h"
-#include "walpost/wal/source.h"
+#include "walpost/source/source.h"
 
 enum { FRAME_ROOM = 512, FRAMES_MAX = 4096 };
 

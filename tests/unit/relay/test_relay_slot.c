@@ -5,7 +5,7 @@
 
 #include "bench.h"
 #include "support/check.h"
-#include "walpost/wal/parked.h"
+#include "walpost/source/parked.h"
 
 #define SLOT 0x1000
 #define WATCH_MS 2000

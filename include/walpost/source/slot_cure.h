@@ -2,8 +2,8 @@
  * What is to be done about a slot that is gone, that cannot be used any more, or that somebody moved? The log,
  * `status` and `check` say it in these words; pages and runbook name the same commands.
  */
-#ifndef WALPOST_WAL_SLOT_CURE_H
-#define WALPOST_WAL_SLOT_CURE_H
+#ifndef WALPOST_SOURCE_SLOT_CURE_H
+#define WALPOST_SOURCE_SLOT_CURE_H
 
 #define WP_SLOT_MISSING_BEGINS "there is no slot "
 

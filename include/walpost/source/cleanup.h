@@ -12,8 +12,8 @@
  *
  * Single-threaded, nothing waits. Bounded: one batch at a time.
  */
-#ifndef WALPOST_WAL_CLEANUP_H
-#define WALPOST_WAL_CLEANUP_H
+#ifndef WALPOST_SOURCE_CLEANUP_H
+#define WALPOST_SOURCE_CLEANUP_H
 
 #include <stdbool.h>
 #include <stddef.h>

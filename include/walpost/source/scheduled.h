@@ -2,8 +2,8 @@
  * How does it stand with events that are to be sent later (sql/schedule.sql)? postgres/scheduler last heard this from
  * the server, for telemetry. Pure.
  */
-#ifndef WALPOST_WAL_SCHEDULED_H
-#define WALPOST_WAL_SCHEDULED_H
+#ifndef WALPOST_SOURCE_SCHEDULED_H
+#define WALPOST_SOURCE_SCHEDULED_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -15,8 +15,8 @@
  * READY means: session settings forced, preflight passed, facts read.
  * Single-threaded: all calls on the loop's thread.
  */
-#ifndef WALPOST_WAL_SOURCE_H
-#define WALPOST_WAL_SOURCE_H
+#ifndef WALPOST_SOURCE_SOURCE_H
+#define WALPOST_SOURCE_SOURCE_H
 
 #include "walpost/base/error.h"
 #include "walpost/wal/column_facts.h"

@@ -25,8 +25,8 @@
  * Single-threaded: all calls on the loop's thread. Bounded: PUT_MAX events and PUT_SIZE_MAX bytes
  * put and not durable yet; one load and one look at a time.
  */
-#ifndef WALPOST_WAL_PARKED_H
-#define WALPOST_WAL_PARKED_H
+#ifndef WALPOST_SOURCE_PARKED_H
+#define WALPOST_SOURCE_PARKED_H
 
 #include <stdbool.h>
 #include <stddef.h>
