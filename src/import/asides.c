@@ -1,6 +1,6 @@
 /*
- * Tables that Debezium captures beside the outboxes: of heartbeats, which heartbeat.action.query
- * writes, and of signals. Their rows are no events.
+ * Finds the tables that Debezium captures beside the outboxes: those of heartbeats, which
+ * heartbeat.action.query writes, and of signals. Their rows are no events.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static struct wp_import_item *find(struct wp_translation *t, const char *key)
 	return wp_import_find(t, WP_IMPORT_CONNECTOR, key);
 }
 
-/* Debezium captures it, in any case of letters; without a schema, wherever it is listed. */
+/* Debezium captures the name in any case of letters; without a schema, wherever it is listed. */
 static bool is_listed_as(const struct wp_import_table *table, const struct wp_table_name *name)
 {
 	return strcasecmp(table->name.name, name->name) == 0 &&
@@ -65,24 +65,23 @@ static bool is_listed(const struct wp_import_tables *tables, const struct wp_tab
 	return false;
 }
 
-/* The schema of a name that has none. Nobody creates one that differs from public in case. */
-static const char *found_schema(const struct wp_import_table *table)
-{
-	return strcasecmp(table->name.schema, "public") == 0 ? "public" : table->name.schema;
-}
-
-/* False: it is the only table that is left, so it is the outbox. */
+/* Returns false if it is the only table that is left, so it is the outbox. */
 static bool put_aside(struct search *s, const struct wp_table_name *name)
 {
 	if (is_listed(s->tables, name) && is_last_outbox(s->tables, name))
 		return false;
 	for (size_t i = 0; i < s->tables->count; i++) {
 		struct wp_import_table *table = &s->tables->items[i];
+		const char *schema = table->name.schema;
 
 		if (!is_listed_as(table, name))
 			continue;
 		table->aside = true;
-		add_aside(s->asides, name, found_schema(table));
+		/*
+		 * A name without a schema gets the table's. Nobody creates one that differs from
+		 * public in case.
+		 */
+		add_aside(s->asides, name, strcasecmp(schema, "public") == 0 ? "public" : schema);
 	}
 	if (!is_listed(s->tables, name))
 		add_aside(s->asides, name, "public");

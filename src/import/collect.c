@@ -1,3 +1,4 @@
+/* Collects the properties of a file; their texts are in one buffer. */
 #include <stdlib.h>
 #include <string.h>
 

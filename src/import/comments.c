@@ -1,12 +1,12 @@
 /*
- * Comments in JSON: from // or # to the line's end, or between slash and asterisks. Neither JSON
- * nor Kafka Connect has them; examples, and files that are kept beside a connector, do.
+ * Blanks comments in JSON: from // or # to the line's end, or between slash and asterisks. Neither
+ * JSON nor Kafka Connect has them; examples, and files that are kept beside a connector, do.
  */
 #include <string.h>
 
 #include "read.h"
 
-/* Of the comment that begins here; 0: none does, SIZE_MAX: it is not closed. */
+/* Returns the size of the comment that begins here; 0 if none does, SIZE_MAX if it never ends. */
 static size_t comment_size(struct wp_span rest)
 {
 	bool is_block = rest.size >= 2 && memcmp(rest.data, "/*", 2) == 0;
@@ -50,7 +50,10 @@ bool wp_import_looks_like_json(struct wp_span text)
 	return false;
 }
 
-/* Of the string that begins here; what follows an end that is missing is for the JSON reader. */
+/*
+ * Returns the size of the string that begins here; what follows an end that is missing is for the
+ * JSON reader.
+ */
 static size_t string_size(struct wp_span rest)
 {
 	size_t at = 1;

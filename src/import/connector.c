@@ -1,4 +1,4 @@
-/* Which connector of a file is meant, and its properties. */
+/* Finds which connector of a file is meant, and takes its properties. */
 #include <stdio.h>
 #include <string.h>
 
@@ -51,14 +51,14 @@ static bool has_text(const struct finder *f, const struct wp_import_node *node, 
 	return wp_import_member_text(f->tree, node, name) != NULL;
 }
 
-/* application.properties: and below it the file. */
+/* Is it a name such as application.properties, and below it the file? */
 static bool is_file(const struct wp_import_node *node)
 {
 	return node->text != NULL && wp_span_ends(wp_span_of(node->name), ".properties") &&
 	       strstr(node->text, "connector.class") != NULL;
 }
 
-/* True: nothing below it is looked at. */
+/* Returns true if nothing below the node is to be looked at. */
 static bool look_at(struct finder *f, const struct wp_import_node *node)
 {
 	const struct wp_import_node *config = wp_import_member(f->tree, node, "config");
@@ -136,7 +136,7 @@ static enum wp_rc refuse_several(struct finder *f)
 			    lines, f->count > CONNECTORS_MAX ? ", ..." : "");
 }
 
-/* NULL: it is said which there are. */
+/* Returns NULL if it cannot tell; then it is said which there are. */
 static const struct connector *choose(struct finder *f)
 {
 	const struct connector *chosen = NULL;
@@ -155,7 +155,7 @@ static const struct connector *choose(struct finder *f)
 
 /* -- its properties ------------------------------------------------------------------ */
 
-/* `outside`: beside "config" there may be anything; what is no text is nobody's. */
+/* `outside` is beside "config", where there may be anything; what is no text is nobody's. */
 static enum wp_rc add(struct finder *f, const char *name, const struct wp_import_node *node,
 		      bool outside)
 {
@@ -191,7 +191,7 @@ static enum wp_rc add_own(struct finder *f, const struct wp_import_node *object)
 	return rc;
 }
 
-/* What YAML's merge key takes over comes first, so that the object's own values count. */
+/* Members that YAML's merge key takes over come first, so that the object's own values count. */
 static enum wp_rc add_members(struct finder *f, const struct wp_import_node *object, unsigned depth)
 {
 	const struct wp_import_node *nodes = f->tree->nodes;
@@ -224,7 +224,7 @@ static enum wp_rc add_connector(struct finder *f, const struct connector *connec
 	return rc;
 }
 
-/* NULL: not known which it is. */
+/* Returns the spec of the connector's worker, or NULL if it is not known which it is. */
 static const struct wp_import_node *find_worker(const struct finder *f,
 						const struct connector *connector)
 {
@@ -249,7 +249,7 @@ static const struct wp_import_node *find_worker(const struct finder *f,
 		       : NULL;
 }
 
-/* The worker's producer, and its converters where the connector names none. */
+/* Properties of the worker's producer count, and of its converters where the connector has none. */
 static bool counts(const struct finder *f, const struct wp_import_node *config, const char *name)
 {
 	static const char *const converters[] = { "key.converter", "value.converter",
@@ -306,7 +306,10 @@ static enum wp_rc add_resource(struct finder *f, const struct connector *connect
 	return rc == WP_OK ? add_members(f, connector->node, MERGES_MAX) : rc;
 }
 
-/* debezium.source.plugin.name of the names above each other; ~ is what has names below it, too. */
+/*
+ * Makes debezium.source.plugin.name of the names above each other; ~ is what has names below it,
+ * too.
+ */
 static enum wp_rc add_joined(struct finder *f, const struct wp_import_walk *walk, size_t base,
 			     const struct wp_import_node *leaf)
 {
@@ -360,7 +363,7 @@ static enum wp_rc add_leaves(struct finder *f, const struct connector *connector
 	return rc == WP_OK && walk.is_cut ? wp_import_refuse_cut(f->error) : rc;
 }
 
-/* "%prod", smallrye: and quarkus: with what chooses profiles or files; NULL: another name. */
+/* A source is "%prod", smallrye:, or quarkus: with what chooses profiles or files; else NULL. */
 static const char *name_of_source(const struct finder *f, const struct wp_import_node *node)
 {
 	if (node->name == NULL)
@@ -375,7 +378,7 @@ static const char *name_of_source(const struct finder *f, const struct wp_import
 	return wp_import_member(f->tree, node, "config") != NULL ? "quarkus.config." : NULL;
 }
 
-/* What Quarkus reads beside it: its values may count, and are not read. */
+/* Adds what Quarkus reads beside it: its values may count, and are not read. */
 static enum wp_rc add_profiles(struct finder *f, const struct connector *connector)
 {
 	const struct wp_import_node *nodes = f->tree->nodes;

@@ -1,6 +1,6 @@
 /*
- * JSON within another text: what a script hands to curl, a note, a ConfigMap. Each object counts that
- * is well-formed and names a connector's class; what is around it does not.
+ * Reads JSON within another text: what a script hands to curl, a note, a ConfigMap. Each object
+ * counts that is well-formed and names a connector's class; what is around it does not.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "tree.h"
 
 #define CLASS "\"connector.class\""
-/* Of text that is looked at more than once, since each brace may begin an object. */
+/* Bounds the text that is looked at, parts of it again, since each brace may begin an object. */
 #define STEPS_MAX ((size_t)16 * WP_IMPORT_SIZE_MAX)
 
 struct search {
@@ -25,15 +25,6 @@ struct search {
 	unsigned fault_line;
 	unsigned begin_line; /* of that object */
 };
-
-static unsigned lines_in(const uint8_t *from, const uint8_t *to)
-{
-	unsigned lines = 0;
-
-	for (; from < to; from++)
-		lines += *from == '\n';
-	return lines;
-}
 
 static void pass(struct search *s)
 {
@@ -55,12 +46,7 @@ static void move(struct search *s, size_t at)
 		pass(s);
 }
 
-static bool is_object_with_class(const struct wp_json *json)
-{
-	return json->kind == WP_JSON_OBJECT && wp_span_has(json->text, CLASS);
-}
-
-/* The next one; false: that was all. `at` stands behind it then. */
+/* Finds the next one, and moves `at` behind it. Returns false if that was all. */
 static bool next_object(struct search *s, struct wp_json *ret, unsigned *ret_line)
 {
 	while (s->at < s->text.size && s->steps < STEPS_MAX) {
@@ -80,7 +66,7 @@ static bool next_object(struct search *s, struct wp_json *ret, unsigned *ret_lin
 		if (wp_json_read_first(rest, ret, &fault) == WP_OK) {
 			s->steps += ret->text.size;
 			move(s, s->at + ret->text.size);
-			if (is_object_with_class(ret))
+			if (ret->kind == WP_JSON_OBJECT && wp_span_has(ret->text, CLASS))
 				return true;
 			continue;
 		}
@@ -90,14 +76,16 @@ static bool next_object(struct search *s, struct wp_json *ret, unsigned *ret_lin
 			s->fault = fault;
 			s->fault_at = s->at + fault.offset;
 			s->begin_line = s->line;
-			s->fault_line = s->line + lines_in(brace, brace + fault.offset);
+			s->fault_line = s->line;
+			for (size_t i = 0; i < fault.offset; i++)
+				s->fault_line += brace[i] == '\n';
 		}
 		move(s, s->at + 1);
 	}
 	return false;
 }
 
-/* One that is broken may be the one that is meant. */
+/* An object that is broken may be the one that is meant. */
 static enum wp_rc refuse(const struct search *s, bool has_connector, struct wp_error *error)
 {
 	const char *hint = wp_import_hint_at(s->text, s->fault_at);

@@ -1,4 +1,4 @@
-/* The EventRouter's expansion of a payload that is JSON. */
+/* Translates the EventRouter's expansion of a payload that is JSON. */
 #include "translate.h"
 
 #define NULLS "table.json.payload.null.behavior"
@@ -6,11 +6,6 @@
 /* Since then JsonSchemaData expands payloads, in place of SchemaBuilderUtil. */
 #define EXPANDED_ANEW WP_IMPORT_VERSION(2, 1)
 static const char no_option[] = "Debezium before 2.1 has no such option";
-
-static struct wp_import_item *find(struct wp_translation *t, const char *alias, const char *option)
-{
-	return wp_import_router_option(t, alias, option);
-}
 
 bool wp_import_is_structured(const struct wp_translation *t)
 {
@@ -20,7 +15,7 @@ bool wp_import_is_structured(const struct wp_translation *t)
 /* Debezium 3.6, with whose records walpost is compared, passes it over; 3.7 is to have it. */
 static void translate_empty_arrays(struct wp_translation *t, const char *alias, const char *section)
 {
-	struct wp_import_item *item = find(t, alias, EMPTY_ARRAYS);
+	struct wp_import_item *item = wp_import_router_option(t, alias, EMPTY_ARRAYS);
 	enum wp_import_age age = wp_import_age(t, WP_IMPORT_VERSION(3, 7));
 	bool drops = item == NULL || wp_import_is(item->value, "ignore");
 
@@ -47,7 +42,7 @@ static void translate_empty_arrays(struct wp_translation *t, const char *alias, 
 
 static void translate_nulls(struct wp_translation *t, const char *alias, const char *section)
 {
-	struct wp_import_item *item = find(t, alias, NULLS);
+	struct wp_import_item *item = wp_import_router_option(t, alias, NULLS);
 	bool keeps = item != NULL && wp_import_is(item->value, "optional_bytes");
 
 	if (item == NULL)
@@ -92,7 +87,8 @@ static void say_expanded(struct wp_translation *t, const char *section, struct w
 void wp_import_expand(struct wp_translation *t, const char *alias, const char *section)
 {
 	static const char *const options[] = { NULLS, EMPTY_ARRAYS };
-	struct wp_import_item *item = find(t, alias, "table.expand.json.payload");
+	struct wp_import_item *item =
+		wp_import_router_option(t, alias, "table.expand.json.payload");
 	bool expands = wp_import_is_true(item, false) && wp_import_is_structured(t);
 
 	if (item != NULL && wp_import_is_true(item, false) && !wp_import_is_structured(t))
@@ -111,7 +107,7 @@ void wp_import_expand(struct wp_translation *t, const char *alias, const char *s
 		return;
 	}
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		struct wp_import_item *option = find(t, alias, options[i]);
+		struct wp_import_item *option = wp_import_router_option(t, alias, options[i]);
 
 		if (option != NULL)
 			wp_import_say(t, section, option, WP_IMPORT_DROPPED,

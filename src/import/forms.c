@@ -1,4 +1,4 @@
-/* Converters: how keys, values and headers are written. */
+/* Translates converters: how keys, values and headers are written. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define SIMPLE_HEADERS "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 #define DELEGATE "delegate.converter.type"
 
-/* How a converter's bytes come about. */
+/* Says how a converter's bytes come about. */
 enum way {
 	TEXT,	   /* the text of anything */
 	STRUCTURE, /* JSON of anything */
@@ -34,7 +34,7 @@ static const struct converter {
 	{ "io.debezium.converters.ByteArrayConverter", NULL, HANDS_ON },
 };
 
-/* What is written, by its three names. */
+/* This is what is written, by its three names. */
 struct part {
 	const char *theirs;	/* key.converter */
 	const char *short_name; /* debezium.format.key */
@@ -52,42 +52,32 @@ static struct wp_import_item *find_converter(struct wp_translation *t, const str
 			    : wp_import_find(t, WP_IMPORT_CONNECTOR, part->theirs);
 }
 
-static struct wp_import_item *find_option(struct wp_translation *t, const struct part *part,
-					  const char *option)
+/* Debezium Server has an option of this part, or of all three. */
+static struct wp_import_item *find_any(struct wp_translation *t, const struct part *part,
+				       const char *option)
 {
+	struct wp_import_item *own;
 	char key[128];
 
 	(void)snprintf(key, sizeof(key), "%s.%s", t->is_server ? part->short_name : part->theirs,
 		       option);
-	return wp_import_find(t, t->is_server ? WP_IMPORT_FORMAT : WP_IMPORT_CONNECTOR, key);
-}
-
-/* Debezium Server has it of this part, or of all three. */
-static struct wp_import_item *find_any(struct wp_translation *t, const struct part *part,
-				       const char *option)
-{
-	struct wp_import_item *own = find_option(t, part, option);
-
+	own = wp_import_find(t, t->is_server ? WP_IMPORT_FORMAT : WP_IMPORT_CONNECTOR, key);
 	return own != NULL || !t->is_server ? own : wp_import_find(t, WP_IMPORT_FORMAT, option);
-}
-
-static bool is_converter(const struct wp_translation *t, const char *name,
-			 const struct converter *converter)
-{
-	if (t->is_server)
-		return converter->word != NULL && wp_import_is(name, converter->word);
-	return wp_import_is_class(name, converter->class);
 }
 
 static enum way way_of(const struct wp_translation *t, const char *name)
 {
-	for (size_t i = 0; i < sizeof(converters) / sizeof(converters[0]); i++)
-		if (is_converter(t, name, &converters[i]))
-			return converters[i].way;
+	for (size_t i = 0; i < sizeof(converters) / sizeof(converters[0]); i++) {
+		const struct converter *c = &converters[i];
+
+		if (t->is_server ? c->word != NULL && wp_import_is(name, c->word)
+				 : wp_import_is_class(name, c->class))
+			return c->way;
+	}
 	return OTHER;
 }
 
-/* The class that it was taken for by its name alone; NULL: none. */
+/* Returns the class that it may be taken for by its name alone, or NULL if there is none. */
 static const char *namesake_of(const struct wp_translation *t, const char *name)
 {
 	for (size_t i = 0; i < sizeof(converters) / sizeof(converters[0]) && !t->is_server; i++)
@@ -103,7 +93,7 @@ static enum wp_import_form json_form(struct wp_translation *t, const struct part
 								   : WP_IMPORT_JSON;
 }
 
-/* What a delegate writes; it gets the options behind its own name. */
+/* Tells what a delegate writes; it gets the options behind its own name. */
 static enum wp_import_form delegate_form(struct wp_translation *t, const struct part *part)
 {
 	const struct wp_import_item *item = find_any(t, part, DELEGATE);
@@ -119,7 +109,7 @@ static enum way find_way(struct wp_translation *t, const struct part *part)
 {
 	const struct wp_import_item *item = find_converter(t, part);
 
-	/* Connect's headers, when nothing is said: SimpleHeaderConverter, the text. */
+	/* When nothing is said, Connect's headers are SimpleHeaderConverter's: the text. */
 	if (part == &header_part && !t->is_server &&
 	    (item == NULL || wp_import_is_class(item->value, SIMPLE_HEADERS)))
 		return TEXT;
@@ -153,7 +143,7 @@ static enum wp_import_form find_form(struct wp_translation *t, const struct part
 			return WP_IMPORT_JSON_SCHEMA;
 		return json_form(t, part, "schemas.enable");
 	case DELEGATES:
-		/* Who has this converter for the value has payloads of bytes, or expands them. */
+		/* A user of this converter for the value has payloads of bytes, or expands them. */
 		return part == &value_part && !expands(t) ? WP_IMPORT_RAW : delegate_form(t, part);
 	case HANDS_ON:
 		return delegate_form(t, part);
@@ -175,7 +165,7 @@ void wp_import_find_forms(struct wp_translation *t)
 			t->forms.header == WP_IMPORT_JSON_SCHEMA;
 }
 
-/* Of a value, where bytes of a bytea are passed on and the rest is the delegate's. */
+/* The converter of a value passes bytes of a bytea on, and the rest is the delegate's. */
 static void say_delegating_value(struct wp_translation *t, struct wp_import_item *item,
 				 const struct wp_import_item *delegate, enum wp_import_form form)
 {
@@ -205,7 +195,7 @@ static void say_delegating_value(struct wp_translation *t, struct wp_import_item
 			      names[form]);
 }
 
-/* A key, or headers. */
+/* Says the same of a key, or of headers. */
 static void say_delegating(struct wp_translation *t, const struct part *part,
 			   struct wp_import_item *item, const struct wp_import_item *delegate,
 			   enum wp_import_form form)
@@ -268,7 +258,7 @@ static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
 			"outbox.confluent.schemas writes the header of a schema registry");
 }
 
-/* Who has payloads of bytes has another converter, unless nobody reads them. */
+/* A user with payloads of bytes has another converter, unless nobody reads them. */
 static void say_string_value(struct wp_translation *t, struct wp_import_item *item)
 {
 	const struct wp_import_item *mode =
@@ -340,15 +330,11 @@ static void say_schemas(struct wp_translation *t, const struct part *part)
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_DROPPED, "this converter has no schemas");
 }
 
-static bool has_delegate(enum way way)
-{
-	return way == DELEGATES || way == HANDS_ON;
-}
-
 static void say_delegate(struct wp_translation *t, const struct part *part)
 {
 	static const char *const options[] = { DELEGATE, DELEGATE ".schemas.enable" };
-	bool counts = has_delegate(find_way(t, part));
+	enum way way = find_way(t, part);
+	bool counts = way == DELEGATES || way == HANDS_ON;
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		struct wp_import_item *item = find_any(t, part, options[i]);
@@ -361,7 +347,7 @@ static void say_delegate(struct wp_translation *t, const struct part *part)
 	}
 }
 
-/* Options of JsonConverter and others that may change bytes. */
+/* Translates options of JsonConverter and others that may change bytes. */
 static void say_options(struct wp_translation *t, const struct part *part, const char *prefix)
 {
 	char key[128];
@@ -397,22 +383,16 @@ static void say_class(struct wp_translation *t, const struct part *part)
 			      "walpost does not support its output");
 }
 
-static bool is_string(struct wp_translation *t, const struct part *part)
-{
-	const struct wp_import_item *item = find_converter(t, part);
-
-	return item != NULL && way_of(t, item->value) == TEXT;
-}
-
 static void say_part(struct wp_translation *t, const struct part *part, enum wp_import_form form)
 {
 	static const char *const names[] = { "raw", "json", "json-schema", "raw" };
+	const struct wp_import_item *item = find_converter(t, part);
+	bool is_string = part == &header_part && item != NULL && way_of(t, item->value) == TEXT;
 
 	say_converter(t, part);
 	say_schemas(t, part);
 	say_delegate(t, part);
-	wp_import_set(t, OUTBOX, part->ours,
-		      part == &header_part && is_string(t, part) ? "string" : names[form]);
+	wp_import_set(t, OUTBOX, part->ours, is_string ? "string" : names[form]);
 	say_options(t, part, "");
 	say_options(t, part, DELEGATE ".");
 	say_class(t, part);

@@ -42,7 +42,7 @@ static const struct prefix worker_prefixes[] = {
 	{ "", WP_IMPORT_CONNECTOR, 0 },
 };
 
-/* Debezium's names before 1.3 and 2.0. */
+/* Debezium had the old names before 1.3 and 2.0. */
 static const struct {
 	const char *old;
 	const char *key;
@@ -74,7 +74,7 @@ static void name_item(struct wp_translation *t, struct wp_import_item *item, boo
 		}
 }
 
-/* Of Kafka Connect's providers, which are no variables with a default. */
+/* Is it one of Kafka Connect's providers, which are no variables with a default? */
 static bool is_provider(struct wp_span name)
 {
 	static const char *const providers[] = { "env",	    "file",  "dir",	   "directory",
@@ -87,8 +87,8 @@ static bool is_provider(struct wp_span name)
 }
 
 /*
- * What stands for ${NAME:default} if nothing sets NAME; with a hyphen, ${NAME:-default}, as shells have
- * it. False: there is no default, or it is not that simple.
+ * Finds what stands for ${NAME:default} if nothing sets NAME; with a hyphen it is ${NAME:-default},
+ * as shells have it. Returns false if there is no default, or it is not that simple.
  */
 static bool find_default(const char *reference, bool needs_hyphen, struct wp_span *ret,
 			 const char **ret_end)
@@ -109,7 +109,7 @@ static bool find_default(const char *reference, bool needs_hyphen, struct wp_spa
 	return ret->size > 0 && text[ret->size] == '}';
 }
 
-/* What everybody means in a replacement: the group of the standard expression. */
+/* In a replacement everybody means the group of the standard expression by this. */
 static bool is_group(const char *key, const char *value)
 {
 	return wp_import_ends(key, ".route.topic.replacement") &&
@@ -117,7 +117,7 @@ static bool is_group(const char *key, const char *value)
 }
 
 /*
- * Quarkus reads ${...} as a reference. As SmallRye Config 3.16 does it: a backslash before a dollar
+ * Quarkus reads ${...} as a reference. SmallRye Config 3.16 does it so: a backslash before a dollar
  * sign is a dollar sign (ExpressionConfigSourceInterceptor), then two of these are one that stands
  * for itself. So $${a} and \${a} are ${a}; $$${a} is $ and a reference.
  */
@@ -150,7 +150,7 @@ static void expand(struct wp_import_item *item, char *value, bool is_server)
 	*to = '\0';
 }
 
-/* Kafka Connect's: ${provider:key}, ${provider:path:key}. */
+/* Looks for a reference of Kafka Connect's: ${provider:key}, ${provider:path:key}. */
 static bool has_reference(const char *value)
 {
 	const char *start = strstr(value, "${");
@@ -158,7 +158,7 @@ static bool has_reference(const char *value)
 	return start != NULL && strcspn(start, ":") < strcspn(start, "}");
 }
 
-/* All of the value is one. */
+/* Is all of the value one reference? */
 static bool is_whole_reference(const char *value)
 {
 	if (!wp_import_begins(value, "${"))
@@ -168,7 +168,10 @@ static bool is_whole_reference(const char *value)
 	const char *rest = name + provider.size;
 	size_t colons = 0;
 
-	/* A path and a key; of an environment a name only. Behind one more colon may stand anything. */
+	/*
+	 * A path and a key may follow, or of an environment a name only. Anything may stand behind
+	 * one more colon.
+	 */
 	for (const char *at = rest; *at != '\0'; at++)
 		colons += *at == ':';
 	return strcspn(name, "}") + 1 == strlen(name) && is_provider(provider) &&
@@ -228,14 +231,14 @@ static enum wp_rc name_items(struct wp_translation *t, struct wp_import_properti
 
 /* -- what counts ------------------------------------------------------------------- */
 
-/* As Java has it, the last of several. */
+/* The last of several counts, as in Java. */
 static void say_repetitions(struct wp_translation *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		struct wp_import_item *item = &t->items[i];
 		const struct wp_import_item *last = wp_import_find(t, item->kind, item->key);
 
-		/* Whose value it is, nobody has looked at. */
+		/* Nobody has looked at the values of such items. */
 		item->concealed = item->beside || last != item;
 		if (item->beside)
 			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
@@ -265,14 +268,6 @@ static void say_further(struct wp_translation *t, const struct wp_import_propert
 	}
 }
 
-static const char *form_of(const struct wp_translation *t, const struct wp_import_properties *p)
-{
-	if (p->form != NULL)
-		return p->form;
-	return t->is_server ? "Debezium Server's properties"
-			    : "a Kafka Connect connector's properties";
-}
-
 static enum wp_rc translate(struct wp_import_properties *p, const struct wp_import_version *version,
 			    struct wp_import_report *report)
 {
@@ -280,7 +275,9 @@ static enum wp_rc translate(struct wp_import_properties *p, const struct wp_impo
 	enum wp_rc rc = name_items(&t, p);
 
 	if (rc == WP_OK) {
-		report->form = form_of(&t, p);
+		report->form = p->form != NULL ? p->form
+			       : t.is_server   ? "Debezium Server's properties"
+					       : "a Kafka Connect connector's properties";
 		wp_import_find_version(&t, version);
 		say_repetitions(&t);
 		say_further(&t, p);
@@ -296,7 +293,7 @@ static enum wp_rc translate(struct wp_import_properties *p, const struct wp_impo
 	return rc;
 }
 
-/* With that a name of a connector, of Connect or of Debezium Server begins. */
+/* Does it begin as a name of a connector, of Connect or of Debezium Server does? */
 static bool is_known(const char *name)
 {
 	static const char *const starts[] = {
@@ -311,7 +308,7 @@ static bool is_known(const char *name)
 	return false;
 }
 
-/* In place of a report about each of its lines. */
+/* Refuses a file that is not Debezium's, in place of a report about each of its lines. */
 static enum wp_rc recognize(const struct wp_import_properties *p, struct wp_span text,
 			    struct wp_error *error)
 {
@@ -373,7 +370,7 @@ static const char *mark_of(const struct wp_import_entry *entry)
 	return entry->line.verdict == WP_IMPORT_FILL_IN ? "TO FILL IN" : NULL;
 }
 
-/* Of another database or another sink nothing else matters; NULL: it is Postgres and Kafka. */
+/* For another database or another sink nothing else matters; NULL if it is Postgres and Kafka. */
 static const struct wp_import_entry *find_verdict(const struct wp_import *import)
 {
 	for (size_t i = 0; i < import->report.count; i++)
@@ -404,7 +401,7 @@ static void say(const struct wp_import_entry *entry, const char *about, FILE *ou
 	(void)fputc('\n', out);
 }
 
-/* Those that are a change, or the others. */
+/* Says those that are a change, or the others. */
 static void say_marked(const struct wp_import *import, bool changes, FILE *out)
 {
 	const char *about = "";

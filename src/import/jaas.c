@@ -17,7 +17,7 @@ static bool put(struct wp_jaas *j, char byte)
 	return true;
 }
 
-/* Behind a quote up to the next; a backslash takes what follows for itself. */
+/* Takes what is behind a quote up to the next; a backslash takes what follows for itself. */
 static bool take_quoted(struct wp_jaas *j, const char **at)
 {
 	char quote = *(*at)++;
@@ -33,7 +33,7 @@ static bool take_quoted(struct wp_jaas *j, const char **at)
 	return true;
 }
 
-/* A word, quoted or up to one of `ends`; a copy in j->text. */
+/* Takes a word, quoted or up to one of `ends`; `ret` is a copy in j->text. */
 static bool take_word(struct wp_jaas *j, const char **at, const char *ends, const char **ret)
 {
 	const char *begin = j->text + j->size;

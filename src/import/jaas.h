@@ -1,6 +1,6 @@
 /*
- * The value of Kafka's sasl.jaas.config: a login module's class and its options, as Kafka's JaasConfig
- * reads it. Pure.
+ * Reads the value of Kafka's sasl.jaas.config, a login module's class and its options, as Kafka's
+ * JaasConfig does. Pure.
  *
  * Private to import/.
  */
@@ -26,7 +26,7 @@ struct wp_jaas {
 	size_t size; /* of the text */
 };
 
-/* False: it is not one, or too much for us. */
+/* Returns false if the text is no such value, or too much for us. */
 bool wp_jaas_read(const char *text, struct wp_jaas *ret);
 
 #endif

@@ -1,4 +1,4 @@
-/* A .properties file as a list of properties. */
+/* Reads a .properties file as a list of properties. */
 #include "read.h"
 #include "walpost/base/java_properties.h"
 

@@ -1,6 +1,6 @@
 /*
- * The settings of a report, judged by walpost's own configuration: each note that names one puts it
- * out of force, until nothing is left to be said.
+ * The settings of a report are judged by walpost's own configuration: each note that names one puts
+ * it out of force, until nothing is left to be said.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static bool is_in_force(const struct wp_import_entry *entry)
 	return entry->line.key != NULL && entry->refused == NULL;
 }
 
-/* All settings in force as section.key=value; the texts are in `texts`, one behind the other. */
+/* Gathers all settings in force as section.key=value; their texts follow each other in `texts`. */
 static enum wp_rc gather(const struct wp_import_report *r, struct wp_buffer *texts,
 			 const char **ret, size_t *ret_count)
 {
@@ -51,7 +51,7 @@ static enum wp_rc gather(const struct wp_import_report *r, struct wp_buffer *tex
 	return rc;
 }
 
-/* What stands in the note behind the section; NULL: another. */
+/* Returns what stands in the note behind the section, or NULL if it names another. */
 static const char *behind_section(const char *note, const char *section)
 {
 	size_t size = strlen(section);
@@ -126,7 +126,7 @@ static bool refuse_expression(struct wp_import_report *r, const char *note)
 	return false;
 }
 
-/* True: what the note is about was put out of force. */
+/* Returns true if what the note is about was put out of force. */
 static bool refuse(struct wp_import_report *r, const char *note)
 {
 	if (strncmp(note, DEFAULT, strlen(DEFAULT)) == 0)
@@ -137,7 +137,7 @@ static bool refuse(struct wp_import_report *r, const char *note)
 	return refuse_by(r, note, behind_section) || refuse_by(r, note, behind_inherited);
 }
 
-/* What names no setting of ours has nowhere else to be said. */
+/* A note that names no setting of ours has nowhere else to be said. */
 static void complain(struct wp_import_report *r, const char *note)
 {
 	wp_import_report_add(r, &(struct wp_import_line){
@@ -160,7 +160,7 @@ static enum wp_rc load(const char *const *sets, size_t count, struct wp_config_n
 	return rc;
 }
 
-/* True: it is to be judged once more, without what was put out of force. */
+/* Returns true if it is to be judged once more, without what was put out of force. */
 static bool weigh(struct wp_import_report *r, const struct wp_config_notes *notes)
 {
 	bool again = false;

@@ -1,4 +1,7 @@
-/* Properties of Java's Kafka producer, as librdkafka (2.0 and newer) knows them: [kafka], [relay]. */
+/*
+ * Translates properties of Java's Kafka producer, as librdkafka (2.0 and newer) knows them:
+ * [kafka], [relay].
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +13,7 @@
 #define KAFKA "kafka"
 #define SERIALIZERS "org.apache.kafka.common.serialization."
 
-/* Where the value means the same. `ours` NULL: dropped. */
+/* The value of these means the same in both; they are dropped if `ours` is NULL. */
 static const struct {
 	const char *theirs;
 	const char *ours;
@@ -56,7 +59,7 @@ static const struct {
 	{ "sasl.kerberos.kinit.cmd", NULL, "librdkafka has its own command" },
 };
 
-/* Numbers, and what librdkafka 2.0 to 2.8 takes of them. */
+/* These are numbers, with what librdkafka 2.0 to 2.8 takes of them. */
 static const struct number {
 	const char *theirs;
 	const char *ours;
@@ -73,11 +76,11 @@ static const struct number {
 	{ "reconnect.backoff.ms", "reconnect.backoff.ms", 0, 3600000, NEAREST },
 	{ "reconnect.backoff.max.ms", "reconnect.backoff.max.ms", 0, 3600000, NEAREST },
 	{ "retry.backoff.ms", "retry.backoff.ms", 1, 300000, NEAREST },
-	/* Never: Java's -1, our 0. */
+	/* Never is -1 in Java, and 0 in librdkafka. */
 	{ "connections.max.idle.ms", "connections.max.idle.ms", 0, INT32_MAX, NEAREST },
 };
 
-/* Both are wanted, and cannot be taken from here. */
+/* These are wanted, and cannot be taken from here. */
 static const struct {
 	const char *theirs;
 	const char *error;
@@ -108,20 +111,14 @@ static struct wp_import_item *find(struct wp_translation *t, const char *key)
 	return wp_import_find(t, WP_IMPORT_PRODUCER, key);
 }
 
-static bool is_pem(struct wp_translation *t, const char *type_key)
-{
-	const struct wp_import_item *type = find(t, type_key);
-
-	return type != NULL && wp_import_is(type->value, "pem");
-}
-
 static void translate_stores(struct wp_translation *t)
 {
 	struct wp_import_item *trust = find(t, "ssl.truststore.location");
 	struct wp_import_item *key = find(t, "ssl.keystore.location");
-	const struct wp_import_item *type = find(t, "ssl.keystore.type");
+	const struct wp_import_item *trust_type = find(t, "ssl.truststore.type");
+	const struct wp_import_item *key_type = find(t, "ssl.keystore.type");
 
-	if (trust != NULL && is_pem(t, "ssl.truststore.type")) {
+	if (trust != NULL && trust_type != NULL && wp_import_is(trust_type->value, "pem")) {
 		wp_import_say(t, KAFKA, trust, WP_IMPORT_TRANSLATED, NULL);
 		wp_import_set(t, KAFKA, "ssl.ca.location", trust->value);
 	} else if (trust != NULL) {
@@ -129,7 +126,7 @@ static void translate_stores(struct wp_translation *t)
 			      "librdkafka cannot read a Java key store: export its certificates as "
 			      "PEM, and set ssl.ca.location to the file's name");
 	}
-	if (key != NULL && type != NULL && wp_import_is(type->value, "pkcs12")) {
+	if (key != NULL && key_type != NULL && wp_import_is(key_type->value, "pkcs12")) {
 		wp_import_say(t, KAFKA, key, WP_IMPORT_TRANSLATED, NULL);
 		wp_import_set(t, KAFKA, "ssl.keystore.location", key->value);
 	} else if (key != NULL) {
@@ -216,7 +213,7 @@ static void translate_partitioner(struct wp_translation *t)
 	}
 }
 
-/* What they are given are bytes or a text already; those of Kafka pass it on. */
+/* Serializers are given bytes or a text already; those of Kafka pass it on. */
 static void translate_serializers(struct wp_translation *t)
 {
 	static const char *const keys[] = { "key.serializer", "value.serializer" };
@@ -252,7 +249,7 @@ static void translate_plain(struct wp_translation *t, struct wp_import_item *ite
 		wp_import_set(t, KAFKA, producer[i].ours, item->value);
 }
 
-/* As Java's ConfigDef reads one: outer spaces do not count. */
+/* Reads a number as Java's ConfigDef does: outer spaces do not count. */
 static bool read_number(const char *text, int64_t *ret)
 {
 	char *end;
@@ -320,16 +317,7 @@ static void translate_mechanism(struct wp_translation *t)
 	}
 }
 
-/* Java's default is murmur2 too; what consumers see of a topic that is new is the broker's. */
-static void set_ways(struct wp_translation *t)
-{
-	wp_import_note(t, KAFKA, "missing topics", WP_IMPORT_TRANSLATED,
-		       "Java's producer requests them from the broker, which creates them if "
-		       "auto.create.topics.enable is set");
-	wp_import_set(t, KAFKA, "allow.auto.create.topics", "true");
-}
-
-/* Rows that cannot be sent. */
+/* Says what becomes of rows that cannot be sent. */
 static void translate_errors(struct wp_translation *t)
 {
 	struct wp_import_item *item = wp_import_find(t, WP_IMPORT_CONNECTOR, "errors.tolerance");
@@ -374,6 +362,10 @@ void wp_import_kafka(struct wp_translation *t)
 		if (item != NULL && !item->taken)
 			wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN, "%s", wanted[i].error);
 	}
-	set_ways(t);
+	/* Java's default is murmur2 too; what consumers see of a new topic is the broker's. */
+	wp_import_note(t, KAFKA, "missing topics", WP_IMPORT_TRANSLATED,
+		       "Java's producer requests them from the broker, which creates them if "
+		       "auto.create.topics.enable is set");
+	wp_import_set(t, KAFKA, "allow.auto.create.topics", "true");
 	translate_errors(t);
 }

@@ -1,4 +1,4 @@
-/* Logins with tokens, of Java's producer: kafka.login and what it needs. */
+/* Translates logins with tokens, of Java's producer: kafka.login and what it needs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ enum family { UNKNOWN, AWS, AZURE, GCP, OIDC, STRIMZI };
 
 static const char *const logins[] = { NULL, "aws-msk-iam", "azure", "gcp", "oidc", "oidc" };
 
-/* What asks for a token, in Java. */
+/* These classes ask for a token, in Java. */
 static const struct {
 	const char *class;
 	enum family family;
@@ -45,7 +45,10 @@ static const struct {
 	"a secret, not copied: write it to a file and set " SECRET_FILE " to the file's " \
 	"name"
 
-/* Options of the login modules; `name` ends with *: all that begin so. `ours` NULL: none. */
+/*
+ * These are options of the login modules. A `name` that ends with * stands for all that begin so;
+ * `ours` is NULL if there is none.
+ */
 static const struct option {
 	enum family family;
 	const char *name;
@@ -99,7 +102,7 @@ static const struct option {
 	  "walpost renews a token at 80 % of its lifetime" },
 };
 
-/* Properties of Kafka's own handler, since 4.1 in place of options. */
+/* Kafka's own handler has these properties, since 4.1 in place of options. */
 static const struct option properties[] = {
 	{ OIDC, OAUTH "client.credentials.client.id", OAUTH "client.id", WP_IMPORT_TRANSLATED,
 	  NULL },
@@ -112,7 +115,7 @@ static const struct option properties[] = {
 	{ OIDC, OAUTH "scope.claim.name", NULL, WP_IMPORT_DROPPED,
 	  "only the broker reads the scope" },
 	{ OIDC, OAUTH "jwt.retriever.class", NULL, WP_IMPORT_DROPPED, "login replaces it" },
-	/* The grant of this retriever: RFC 7523. */
+	/* RFC 7523 defines the grant of this retriever. */
 	{ OIDC, OAUTH "assertion.*", NULL, WP_IMPORT_FILL_IN, BY_COMMAND },
 };
 
@@ -178,7 +181,7 @@ static enum family family_of(struct login *l)
 	/* Kafka's own handler is the one that has it. */
 	if (l->class == NULL && find(l->t, OAUTH "token.endpoint.url") != NULL)
 		return OIDC;
-	/* It takes tokens of Microsoft Entra ID only, whatever asks for them. */
+	/* Event Hubs takes tokens of Microsoft Entra ID only, whatever asks for them. */
 	return is_event_hubs(l->t) ? AZURE : UNKNOWN;
 }
 
@@ -194,7 +197,7 @@ static bool is_in_file(const struct login *l)
 	return false;
 }
 
-/* False: no login with a token. */
+/* Returns false if it is no login with a token. */
 static bool begin(struct login *l)
 {
 	const struct wp_import_item *mechanism = find(l->t, "sasl.mechanism");
@@ -224,7 +227,7 @@ static void set(struct login *l, const char *key, const char *value)
 		wp_import_set(l->t, KAFKA, key, value);
 }
 
-/* A file instead of an endpoint: "file:///run/token", as a URL has it. */
+/* The URL may be that of a file instead of an endpoint: "file:///run/token". */
 static void set_endpoint(struct login *l, const char *url)
 {
 	if (!wp_import_begins(url, "file:")) {
@@ -243,7 +246,10 @@ static void add_extension(struct login *l, const char *name, const char *value)
 		       size == 0 ? "" : ",", name, value);
 }
 
-/* Kafka's "extension_NAME", Strimzi's "oauth.sasl.extension.NAME"; NULL: another option. */
+/*
+ * Returns the NAME of Kafka's "extension_NAME" or of Strimzi's "oauth.sasl.extension.NAME", or NULL
+ * for another option.
+ */
 static const char *extension_of(const struct login *l, const char *name)
 {
 	const char *start = l->family == STRIMZI ? "oauth.sasl.extension." : "extension_";
@@ -404,7 +410,7 @@ static void say_mechanism(struct login *l)
 		wp_import_say(l->t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
 }
 
-/* What no property says, and the login needs. */
+/* Says what the login needs, and no property says. */
 static void say_missing(struct login *l)
 {
 	static const char *const needed[] = { OAUTH "token.endpoint.url", OAUTH "client.id" };

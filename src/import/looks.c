@@ -1,7 +1,8 @@
 /*
- * YAML is told from .properties by what these never have: a line of three dashes, a name with nothing
- * behind its colon and deeper indented lines or a list below it, or a value in quotes behind a colon.
- * Lines of names with an equal sign tell that it is none, unless a resource of Kubernetes is among them.
+ * YAML is told from .properties by what these never have: a line of three dashes, a name with
+ * nothing behind its colon and deeper indented lines or a list below it, or a value in quotes
+ * behind a colon. Lines of names with an equal sign tell that it is none, unless a resource of
+ * Kubernetes is among them.
  */
 #include <string.h>
 
@@ -13,7 +14,7 @@ struct line {
 	size_t size; /* without spaces at its end; 0: blank, or a comment */
 };
 
-/* Moves `rest` behind the line. */
+/* Returns the next line, and moves `rest` behind it. */
 static struct line next_line(struct wp_span *rest)
 {
 	struct line line = { .text = rest->data };
@@ -39,7 +40,7 @@ static bool is_dashes(const struct line *line)
 	return line->indent == 0 && wp_span_is((struct wp_span){ line->text, line->size }, "---");
 }
 
-/* Of a name in the first column. */
+/* Returns the size of a name in the first column. */
 static size_t name_size(const struct line *line)
 {
 	size_t size = 0;
@@ -50,7 +51,7 @@ static size_t name_size(const struct line *line)
 	return size;
 }
 
-/* name=value */
+/* Is it name=value? */
 static bool is_property(const struct line *line)
 {
 	size_t size = name_size(line);
@@ -61,7 +62,7 @@ static bool is_property(const struct line *line)
 	return size > 0 && at < line->size && line->text[at] == '=';
 }
 
-/* Of a resource of Kubernetes. */
+/* Does the line belong to a resource of Kubernetes? */
 static bool is_kind(const struct line *line)
 {
 	static const char *const starts[] = { "kind: ", "apiVersion: " };
@@ -73,7 +74,7 @@ static bool is_kind(const struct line *line)
 	return false;
 }
 
-/* name: value, without what only one of the two forms has */
+/* Is it name: value, without what only one of the two forms has? */
 static bool is_flat(const struct line *line)
 {
 	size_t size = name_size(line);
@@ -82,7 +83,7 @@ static bool is_flat(const struct line *line)
 	       line->text[size + 1] == ' ' && memchr(line->text, '\\', line->size) == NULL;
 }
 
-/* name: "value", perhaps with a comment behind it */
+/* Is it name: "value", perhaps with a comment behind it? */
 static bool has_quoted_value(const struct line *line)
 {
 	const uint8_t *end = line->text + line->size;
@@ -99,7 +100,7 @@ static bool has_quoted_value(const struct line *line)
 	return false;
 }
 
-/* One word and a colon. */
+/* Is it one word and a colon? */
 static bool opens(const struct line *line)
 {
 	if (line->size < 2 || line->text[line->size - 1] != ':')

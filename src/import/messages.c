@@ -1,4 +1,4 @@
-/* Logical messages that are events: message.prefix. */
+/* Translates logical messages that are events: message.prefix. */
 #include <string.h>
 
 #include "translate.h"
@@ -10,7 +10,7 @@ static struct wp_import_item *find(struct wp_translation *t, const char *key)
 	return wp_import_find(t, WP_IMPORT_CONNECTOR, key);
 }
 
-/* A prefix as an expression that can mean nothing else. */
+/* Is it a prefix that means nothing else as an expression? */
 static bool is_word(const char *text)
 {
 	return text[0] != '\0' &&

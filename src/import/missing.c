@@ -1,13 +1,14 @@
 /*
- * What the EventRouter does about a column that a placement names and the table does not have. Debezium
- * 2.5 to 3.5 have one option for it, and 3.6 another; what a version does not have it passes over.
+ * Translates what the EventRouter does about a column that a placement names and the table does not
+ * have. Debezium 2.5 to 3.5 have one option for it, and 3.6 another; a version passes over what it
+ * does not have.
  */
 #include "translate.h"
 
 #define MISSING "table.field.additional.missing"
 #define ERROR_ON_MISSING "table.fields.additional.error.on.missing"
 
-/* Which of the two counts; NULL: none is there. */
+/* Returns the one of the two that counts, or NULL if none is there. */
 static struct wp_import_item *find(struct wp_translation *t, const char *alias, bool *ret_is_old)
 {
 	struct wp_import_item *item = wp_import_router_option(t, alias, MISSING);
@@ -42,7 +43,7 @@ bool wp_import_ignores_missing(struct wp_translation *t, const char *alias)
 	return item != NULL && is_known(t, is_old) && ignores(item, is_old);
 }
 
-/* `ignored`: by the one that counts. */
+/* `ignored` tells whether the option that counts ignores the column. */
 static void say_other(struct wp_translation *t, const char *alias, const char *section, bool is_old,
 		      bool ignored)
 {

@@ -1,4 +1,4 @@
-/* Which tables are outboxes, and by which EventRouter: [outbox], [outbox.NAME]. */
+/* Finds which tables are outboxes, and by which EventRouter: [outbox], [outbox.NAME]. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static struct wp_import_item *find(struct wp_translation *t, const char *key)
 
 static const char unknown_change[] = "it changes records in a way that walpost does not support";
 
-/* What a consumer got from others than the EventRouter; by the last part of their class. */
+/* Transforms other than the EventRouter do this; they are told by the last part of their class. */
 static const struct {
 	const char *class;
 	const char *what;
@@ -78,7 +78,7 @@ static const struct {
 	{ "MongoEventRouter", "it reads MongoDB" },
 };
 
-/* Of others' classes the name says nothing. */
+/* The name says nothing of a class that is in none of these packages. */
 static const char *what_of(const char *type)
 {
 	static const char *const packages[] = { "io.debezium.", "org.apache.kafka.connect.",
@@ -135,14 +135,6 @@ static bool is_router(const struct routers *routers, const char *alias)
 	return false;
 }
 
-static void say_further_decoder(struct wp_translation *t, struct wp_import_item *type,
-				const struct routers *routers)
-{
-	if (routers->decoder[0] != '\0')
-		wp_import_say(t, OUTBOX, type, WP_IMPORT_CHECK,
-			      "only the first of several such transforms is taken into account");
-}
-
 static void say_transform(struct wp_translation *t, const char *alias, struct routers *ret)
 {
 	struct wp_import_item *type = wp_import_option(t, "transforms", alias, "type");
@@ -158,8 +150,11 @@ static void say_transform(struct wp_translation *t, const char *alias, struct ro
 		memcpy(ret->aliases[ret->count++], alias, WP_IMPORT_WORD_SIZE);
 		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED, "walpost does the same");
 	} else if (wp_import_is_class(type->value, DECODER)) {
-		say_further_decoder(t, type, ret);
-		if (ret->decoder[0] == '\0') {
+		if (ret->decoder[0] != '\0') {
+			wp_import_say(t, OUTBOX, type, WP_IMPORT_CHECK,
+				      "only the first of several such transforms is taken into "
+				      "account");
+		} else {
 			memcpy(ret->decoder, alias, WP_IMPORT_WORD_SIZE);
 			ret->before_decoder = ret->count;
 		}
@@ -169,7 +164,7 @@ static void say_transform(struct wp_translation *t, const char *alias, struct ro
 	}
 }
 
-/* Which logical messages get to an EventRouter behind the one that decodes them. */
+/* Do logical messages get to an EventRouter behind the transform that decodes them? */
 static enum wp_import_match find_routed_messages(struct wp_translation *t,
 						 const struct routers *routers)
 {
@@ -250,7 +245,7 @@ static enum wp_import_match routes(struct wp_translation *t, const struct router
 	return found;
 }
 
-/* An outbox is captured whose name may be another. */
+/* Is an outbox captured whose name may be another? */
 static bool has_capitals(const struct wp_import_tables *tables)
 {
 	for (size_t i = 0; i < tables->count; i++)
@@ -303,8 +298,10 @@ static void append_ignored(struct wp_translation *t, struct wp_buffer *list, con
 	append_text(t, list, table);
 }
 
-/* Other tables of the publication; "": none that are known. A pattern may not cover those that look
- * like an outbox, so heartbeats' and signals' stand beside it. */
+/*
+ * Gathers the other tables of the publication; "" if none are known. A pattern may not cover those
+ * that look like an outbox, so heartbeats' and signals' stand beside it.
+ */
 static void gather_ignored(struct wp_translation *t, const struct plan *plan, bool others,
 			   struct wp_buffer *list)
 {
@@ -409,7 +406,7 @@ static void set_tables(struct wp_translation *t, const struct plan *plan)
 	}
 }
 
-/* Of several the first that lets it through: for the others it is an outbox's row no more. */
+/* The first router that lets the table through counts: to others it is an outbox's row no more. */
 static bool is_first(struct wp_translation *t, const struct routers *routers, size_t index,
 		     struct wp_import_table *table)
 {
@@ -433,7 +430,7 @@ static void say_idle_router(struct wp_translation *t, const char *alias)
 				      "add an [outbox.NAME] for it");
 }
 
-/* One EventRouter's options stand in [outbox], which the others inherit; of several, with each. */
+/* One EventRouter's options stand in [outbox], which others inherit; those of several with each. */
 static void set_routers(struct wp_translation *t, struct plan *plan)
 {
 	if (plan->routers.count == 1)
@@ -456,7 +453,7 @@ static void set_routers(struct wp_translation *t, struct plan *plan)
 
 /* -- all of it ----------------------------------------------------------------------- */
 
-/* Beside what a router sets: what its records are made of whatever it is told. */
+/* Sets what a router's records are made of whatever it is told, beside what the router sets. */
 static void set_ways(struct wp_translation *t)
 {
 	struct wp_import_item *prefix = find(t, "topic.prefix");

@@ -1,6 +1,6 @@
 /*
- * Placeholders that a file holds before somebody fills it in: of envsubst, Helm, Terraform, Jinja,
- * ERB, Ansible, pipelines. One is what can never be a part of the property's value.
+ * Finds placeholders that a file holds before somebody fills it in: of envsubst, Helm, Terraform,
+ * Jinja, ERB, Ansible, pipelines. A placeholder can never be a part of the property's value.
  */
 #include <ctype.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static bool starts_word(char c)
 	return isalpha((unsigned char)c) || c == '_';
 }
 
-/* Does one of them stand in it? */
+/* Does one of the marks stand in it? */
 static bool has_any(const char *value, const char *const *marks, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -26,7 +26,7 @@ static bool has_any(const char *value, const char *const *marks, size_t count)
 	return false;
 }
 
-/* {NAME}: a repetition has a number in braces, and \p{Alpha} a letter before them. */
+/* Looks for {NAME}: a repetition has a number in braces, and \p{Alpha} a letter before them. */
 static bool has_named_braces(const char *regex)
 {
 	for (const char *at = strchr(regex, '{'); at != NULL; at = strchr(at + 1, '{'))
@@ -36,7 +36,7 @@ static bool has_named_braces(const char *regex)
 	return false;
 }
 
-/* $NAME, %NAME%, @NAME@, and <NAME> but not (?<name>: in an expression they mean nothing. */
+/* $NAME, %NAME%, @NAME@, and <NAME> but not (?<name>, mean nothing in an expression. */
 static bool has_named_marks(const char *regex)
 {
 	for (const char *at = regex; *at != '\0'; at++) {
@@ -53,7 +53,7 @@ static bool has_named_marks(const char *regex)
 	return false;
 }
 
-/* __NAME__, between the dots of a table's name. */
+/* Looks for __NAME__, between the dots of a table's name. */
 static bool has_underscores(const char *list)
 {
 	for (const char *at = strstr(list, "__"); at != NULL; at = strstr(at + 2, "__")) {
@@ -74,7 +74,10 @@ static bool is_in_expression(const char *regex)
 	       has_named_marks(regex) || has_underscores(regex);
 }
 
-/* Behind ${name}, or ${1}, which walpost's own route judges; NULL: no group can have this name. */
+/*
+ * Returns what is behind ${name}, or ${1}, which walpost's own route judges; NULL if no group can
+ * have this name.
+ */
 static const char *behind_group(const char *at)
 {
 	const char *name = at + strlen("${");
@@ -84,7 +87,7 @@ static const char *behind_group(const char *at)
 	return isalnum((unsigned char)name[0]) && name[size] == '}' ? name + size + 1 : NULL;
 }
 
-/* Besides groups, ${name} and $1, it is a part of a topic's name. */
+/* A replacement is a part of a topic's name, besides groups, ${name} and $1. */
 static bool is_in_replacement(const char *at)
 {
 	while (*at != '\0') {
@@ -103,7 +106,7 @@ static bool is_in_replacement(const char *at)
 	return false;
 }
 
-/* $NAME, $(NAME), %NAME% and @NAME@, but not within a name: a$b, user@tenant@server. */
+/* Is it $NAME, $(NAME), %NAME% or @NAME@, but not within a name: a$b, user@tenant@server? */
 static bool is_variable(const char *value, const char *at)
 {
 	size_t size = 1;
@@ -118,7 +121,7 @@ static bool is_variable(const char *value, const char *at)
 	return starts_word(at[1]) && at[size] == *at;
 }
 
-/* <NAME> */
+/* Is it <NAME>? */
 static bool is_in_angles(const char *at)
 {
 	return *at == '<' && (starts_word(at[1]) || strchr("%<", at[1]) != NULL) &&

@@ -1,4 +1,4 @@
-/* Where the server is, slot and publication: [postgres]. */
+/* Translates where the server is, slot and publication: [postgres]. */
 #include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 
 #define POSTGRES "postgres"
 #define CONNECTOR "io.debezium.connector.postgresql.PostgresConnector"
-/* Since Debezium 3.4. */
+/* Debezium has it since 3.4. */
 #define AWS_FACTORY "io.debezium.connector.postgresql.connection.PostgresAwsIamConnectionFactory"
-/* What is too long for walpost it says so itself. */
+/* walpost itself refuses what is too long for it. */
 #define CONNINFO_SIZE_MAX (4 * WP_IMPORT_SIZE_MAX)
 
 static const struct {
@@ -85,7 +85,7 @@ static bool is_named(const char *keyword)
 	       strcmp(keyword, "sslmode") == 0;
 }
 
-/* Why it is no part of conninfo; NULL: it is one. */
+/* Says why it is no part of conninfo; NULL if it is one. */
 static const char *find_fault(const struct wp_import_item *item, const char *keyword,
 			      const char *value)
 {
@@ -163,7 +163,10 @@ static void translate_connection(struct wp_translation *t)
 	wp_buffer_release(&conninfo);
 }
 
-/* A factory makes connections, with a password of its own. True: postgres.login provides it. */
+/*
+ * A factory makes connections, with a password of its own. Returns true if postgres.login provides
+ * it.
+ */
 static bool translate_factory(struct wp_translation *t, const char *key)
 {
 	struct wp_import_item *item = find(t, key);
@@ -181,7 +184,7 @@ static bool translate_factory(struct wp_translation *t, const char *key)
 	return true;
 }
 
-/* Parameters of the AWS Advanced JDBC Wrapper, which that factory uses. */
+/* Translates parameters of the AWS Advanced JDBC Wrapper, which that factory uses. */
 static void translate_wrapper(struct wp_translation *t)
 {
 	struct wp_import_item *region = find(t, "driver.iamRegion");
@@ -200,21 +203,16 @@ static void translate_wrapper(struct wp_translation *t)
 			      "set AWS_PROFILE to this name in walpost's environment");
 }
 
-static bool translate_login(struct wp_translation *t)
-{
-	if (!translate_factory(t, "database.connection.factory.class") &&
-	    !translate_factory(t, "driver.connection.factory.class"))
-		return false;
-	translate_wrapper(t);
-	return true;
-}
-
 static void translate_passwords(struct wp_translation *t)
 {
 	struct wp_import_item *password = find(t, "database.password");
 	struct wp_import_item *key_password = find(t, "database.sslpassword");
+	bool has_login = translate_factory(t, "database.connection.factory.class") ||
+			 translate_factory(t, "driver.connection.factory.class");
 
-	if (translate_login(t) && password != NULL)
+	if (has_login)
+		translate_wrapper(t);
+	if (has_login && password != NULL)
 		wp_import_say(t, POSTGRES, password, WP_IMPORT_DROPPED,
 			      "login provides the password");
 	else if (password != NULL)

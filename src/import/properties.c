@@ -53,7 +53,7 @@ static enum wp_rc read_json(struct wp_span text, struct wp_import_properties *p,
 	return rc;
 }
 
-/* `why`: it is no YAML, which says nothing of what else it may be. */
+/* `why` says that it is no YAML, which tells nothing of what else it may be. */
 static enum wp_rc read_yaml(struct wp_span text, struct wp_import_properties *p,
 			    struct wp_error *why, struct wp_error *error)
 {
@@ -75,7 +75,7 @@ static enum wp_rc read_yaml(struct wp_span text, struct wp_import_properties *p,
 	return rc;
 }
 
-/* Neither is there JSON in it. */
+/* There is no JSON in it either. */
 static enum wp_rc refuse_yaml(const struct wp_error *why, struct wp_error *error)
 {
 	if (why->text[0] != '\0')
@@ -86,7 +86,7 @@ static enum wp_rc refuse_yaml(const struct wp_error *why, struct wp_error *error
 		"DEBEZIUM_SOURCE_... and no debezium: as in Debezium Server's application.yaml");
 }
 
-/* From what tells most to what tells least. */
+/* Tries forms from what tells most to what tells least. */
 static enum wp_rc read_all(struct wp_span text, struct wp_import_properties *p,
 			   struct wp_error *error)
 {
@@ -120,7 +120,10 @@ enum wp_rc wp_import_read(struct wp_span text, struct wp_import_properties *ret,
 	rc = check_utf8(text, error);
 	if (rc != WP_OK)
 		return rc;
-	/* Each text is kept with its NUL; a name of the environment, and what YAML repeats, once more. */
+	/*
+	 * Each text is kept with its NUL; a name of the environment, and what YAML repeats, is kept
+	 * once more.
+	 */
 	wp_buffer_init(&p.texts, TEXTS_MAX(text.size));
 	if (wp_buffer_reserve(&p.texts, TEXTS_MAX(text.size)) != WP_OK)
 		rc = wp_error_set(error, WP_NOMEM, "out of memory for the texts");

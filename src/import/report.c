@@ -1,3 +1,4 @@
+/* Keeps what is said of each property, and prints it as a walpost.conf with comments. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ void wp_import_report_release(struct wp_import_report *r)
 	*r = (struct wp_import_report){ .count = 0 };
 }
 
-/* NULL: no memory, and `rc` says so. */
+/* Returns NULL without memory, and `rc` says so. */
 static void *grown(struct wp_import_report *r, void *items, size_t *capacity, size_t size)
 {
 	size_t wanted = *capacity == 0 ? 64 : *capacity * 2;
@@ -100,7 +101,7 @@ static const char *verdict_name(enum wp_import_verdict verdict)
 	return "";
 }
 
-/* As comments, broken at spaces. */
+/* Prints a text as comments, broken at spaces. */
 static void print_comment(const char *indent, const char *head, const char *text, FILE *out)
 {
 	size_t at = 0;
@@ -144,7 +145,7 @@ static void print_setting(const struct wp_import_entry *entry, FILE *out)
 		      line->value[0] == '\0' ? "" : " ", line->value);
 }
 
-/* Of several in a row that have the same to be said, the last says it. */
+/* The last of several in a row that have the same to be said says it. */
 static bool says_the_same(const struct wp_import_line *line, const struct wp_import_entry *next)
 {
 	return next != NULL && line->key == NULL && line->error != NULL &&
@@ -152,7 +153,7 @@ static bool says_the_same(const struct wp_import_line *line, const struct wp_imp
 	       line->verdict == next->line.verdict && strcmp(line->error, next->line.error) == 0;
 }
 
-/* `open`: lines stand above it that belong to what comes. */
+/* `open` means that lines stand above it that belong to what comes. */
 static void print_entry(const struct wp_import_entry *entry, const struct wp_import_entry *next,
 			bool *open, FILE *out)
 {
@@ -202,17 +203,13 @@ static void print_section(const struct wp_import_report *r, const char *section,
 	}
 }
 
-static bool is_named_outbox(const char *section)
-{
-	return strncmp(section, "outbox.", strlen("outbox.")) == 0;
-}
-
 static void print_named_outboxes(const struct wp_import_report *r, FILE *out)
 {
 	for (size_t i = 0; i < r->count; i++) {
 		const char *section = r->entries[i].line.section;
 
-		if (is_named_outbox(section) && next_in(r, section, 0) == &r->entries[i])
+		if (wp_import_begins(section, "outbox.") &&
+		    next_in(r, section, 0) == &r->entries[i])
 			print_section(r, section, out);
 	}
 }

@@ -1,3 +1,4 @@
+/* Translates the options of an EventRouter: [outbox] or [outbox.NAME], all but the table. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -5,7 +6,7 @@
 #include "translate.h"
 
 #define PLACEMENTS "table.fields.additional.placement"
-/* Of a list that is too long walpost says so itself: it is never cut. */
+/* walpost itself refuses a list that is too long: it is never cut. */
 #define LIST_SIZE_MAX (4 * WP_IMPORT_SIZE_MAX)
 
 struct word {
@@ -13,7 +14,7 @@ struct word {
 	const char *ours;
 };
 
-/* Option by option; without words the value is taken as it stands. */
+/* These are translated one by one; without words the value is taken as it stands. */
 static const struct plain {
 	const char *option;
 	const char *key;
@@ -33,11 +34,6 @@ static const struct plain {
 
 #define PAYLOAD_ID "table.field.event.payload.id"
 
-static struct wp_import_item *find(struct wp_translation *t, const char *alias, const char *option)
-{
-	return wp_import_router_option(t, alias, option);
-}
-
 static void say_old_options(struct wp_translation *t, const char *alias)
 {
 	for (size_t i = 0; i < WP_IMPORT_OLD_OPTIONS; i++) {
@@ -46,7 +42,7 @@ static void say_old_options(struct wp_translation *t, const char *alias)
 
 		if (item == NULL || item->taken)
 			continue;
-		if (find(t, alias, wp_import_old_options[i][0]) != NULL)
+		if (wp_import_router_option(t, alias, wp_import_old_options[i][0]) != NULL)
 			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 				      "%s is its newer name, which takes precedence",
 				      wp_import_old_options[i][0]);
@@ -59,7 +55,7 @@ static void say_old_options(struct wp_translation *t, const char *alias)
 static void translate_plain(struct wp_translation *t, const char *alias, const char *section,
 			    const struct plain *plain)
 {
-	struct wp_import_item *item = find(t, alias, plain->option);
+	struct wp_import_item *item = wp_import_router_option(t, alias, plain->option);
 	const struct word *word = plain->words;
 
 	if (item == NULL)
@@ -80,7 +76,7 @@ static void translate_plain(struct wp_translation *t, const char *alias, const c
 	wp_import_set(t, section, plain->key, word->ours);
 }
 
-/* Has the expression a group of this name? Without one it is Debezium's own. */
+/* Has the expression a group of this name? If none is set, it is Debezium's own. */
 static bool has_group(const char *regex, const char *name, size_t size)
 {
 	char group[WP_IMPORT_WORD_SIZE];
@@ -89,11 +85,11 @@ static bool has_group(const char *regex, const char *name, size_t size)
 	return strstr(regex, group) != NULL;
 }
 
-/* ${NAME} that is no group of the expression: somebody fills it in. */
+/* If ${NAME} is no group of the expression, somebody fills it in. */
 static void look_at_replacement(struct wp_translation *t, const char *alias)
 {
-	struct wp_import_item *item = find(t, alias, "route.topic.replacement");
-	const struct wp_import_item *regex = find(t, alias, "route.topic.regex");
+	struct wp_import_item *item = wp_import_router_option(t, alias, "route.topic.replacement");
+	const struct wp_import_item *regex = wp_import_router_option(t, alias, "route.topic.regex");
 	const char *expression = regex == NULL ? "(?<routedByValue>.*)" : regex->value;
 
 	if (item == NULL)
@@ -109,7 +105,7 @@ static void look_at_replacement(struct wp_translation *t, const char *alias)
 
 static void translate_regex(struct wp_translation *t, const char *alias, const char *section)
 {
-	struct wp_import_item *item = find(t, alias, "route.topic.regex");
+	struct wp_import_item *item = wp_import_router_option(t, alias, "route.topic.regex");
 
 	if (item == NULL)
 		return;
@@ -145,7 +141,7 @@ static void copy_trimmed(char *to, const char *from, size_t size)
 	to[size] = '\0';
 }
 
-/* column:place[:name]; false: something else. */
+/* Reads column:place[:name]. Returns false if it is something else. */
 static bool read_placement(const char *word, struct placement *ret)
 {
 	const char *place = strchr(word, ':');
@@ -170,13 +166,16 @@ static bool is_listed(const char *list, const char *column)
 	return false;
 }
 
-/* The column of the key; NULL: aggregateid. Before 2.0 payload.id named it where nothing else did. */
+/*
+ * Returns what names the key's column, or NULL if it is aggregateid. Before 2.0 payload.id named it
+ * where nothing else did.
+ */
 static struct wp_import_item *find_key(struct wp_translation *t, const char *alias)
 {
-	struct wp_import_item *item = find(t, alias, "table.field.event.key");
+	struct wp_import_item *item = wp_import_router_option(t, alias, "table.field.event.key");
 
 	if (item == NULL && wp_import_age(t, WP_IMPORT_VERSION(2, 0)) == WP_IMPORT_BEFORE)
-		return find(t, alias, PAYLOAD_ID);
+		return wp_import_router_option(t, alias, PAYLOAD_ID);
 	return item;
 }
 
@@ -193,7 +192,7 @@ static void look_at_key(struct wp_translation *t, const char *alias)
 
 void wp_import_router_look(struct wp_translation *t, const char *alias)
 {
-	const struct wp_import_item *item = find(t, alias, PLACEMENTS);
+	const struct wp_import_item *item = wp_import_router_option(t, alias, PLACEMENTS);
 	const char *at = item == NULL ? "" : item->value;
 	char word[WP_IMPORT_WORD_SIZE];
 	struct placement p;
@@ -224,7 +223,7 @@ static void append(struct lists *lists, struct wp_buffer *list, char c)
 		lists->rc = wp_buffer_append_byte(list, (uint8_t)c);
 }
 
-/* As lists of columns take it: in quotes where there is one in it. */
+/* Appends a name as lists of columns take it: in quotes where there is one in it. */
 static void append_name(struct lists *lists, struct wp_buffer *list, const char *name)
 {
 	bool quoted = strchr(name, '"') != NULL;
@@ -309,7 +308,7 @@ static void say_placement(struct wp_translation *t, const char *section,
 
 static void translate_placement(struct wp_translation *t, const char *alias, const char *section)
 {
-	struct wp_import_item *item = find(t, alias, PLACEMENTS);
+	struct wp_import_item *item = wp_import_router_option(t, alias, PLACEMENTS);
 	struct lists lists = { .wrong = false };
 
 	if (item == NULL)
@@ -335,7 +334,7 @@ static void translate_placement(struct wp_translation *t, const char *alias, con
 static void translate_fallback(struct wp_translation *t, const char *alias, const char *section,
 			       const struct wp_import_item *key)
 {
-	struct wp_import_item *item = find(t, alias, PAYLOAD_ID);
+	struct wp_import_item *item = wp_import_router_option(t, alias, PAYLOAD_ID);
 
 	if (item != NULL && strcmp(item->value, key->value) == 0) {
 		wp_import_say(t, section, item, WP_IMPORT_DROPPED, "it is the key's column");
@@ -355,7 +354,7 @@ static void translate_fallback(struct wp_translation *t, const char *alias, cons
 static void translate_key(struct wp_translation *t, const char *alias, const char *section)
 {
 	struct wp_import_item *item = find_key(t, alias);
-	struct wp_import_item *payload_id = find(t, alias, PAYLOAD_ID);
+	struct wp_import_item *payload_id = wp_import_router_option(t, alias, PAYLOAD_ID);
 	enum wp_import_age age = wp_import_age(t, WP_IMPORT_VERSION(2, 0));
 
 	if (payload_id != NULL && age == WP_IMPORT_SINCE)
@@ -373,7 +372,7 @@ static void translate_key(struct wp_translation *t, const char *alias, const cha
 
 static void translate_type(struct wp_translation *t, const char *alias, const char *section)
 {
-	struct wp_import_item *item = find(t, alias, "table.field.event.type");
+	struct wp_import_item *item = wp_import_router_option(t, alias, "table.field.event.type");
 
 	if (wp_import_age(t, WP_IMPORT_VERSION(1, 2)) == WP_IMPORT_BEFORE)
 		wp_import_note(t, section, "the value's eventType", WP_IMPORT_UNSUPPORTED,
@@ -391,7 +390,8 @@ static void translate_type(struct wp_translation *t, const char *alias, const ch
 
 static void translate_timestamp(struct wp_translation *t, const char *alias, const char *section)
 {
-	struct wp_import_item *item = find(t, alias, "table.field.event.timestamp");
+	struct wp_import_item *item =
+		wp_import_router_option(t, alias, "table.field.event.timestamp");
 
 	if (item != NULL && t->is_server) {
 		wp_import_say(t, section, item, WP_IMPORT_DROPPED,
@@ -425,7 +425,8 @@ static void say_schema_name(struct wp_translation *t, const char *section)
 
 static void translate_version(struct wp_translation *t, const char *alias, const char *section)
 {
-	struct wp_import_item *item = find(t, alias, "table.field.event.schema.version");
+	struct wp_import_item *item =
+		wp_import_router_option(t, alias, "table.field.event.schema.version");
 
 	if (item == NULL)
 		return;
@@ -442,7 +443,8 @@ static void translate_tracing(struct wp_translation *t, const char *alias, const
 {
 	static const char *const rest[] = { "tracing.operation.name",
 					    "tracing.with.context.field.only" };
-	struct wp_import_item *item = find(t, alias, "tracing.span.context.field");
+	struct wp_import_item *item =
+		wp_import_router_option(t, alias, "tracing.span.context.field");
 
 	if (item != NULL) {
 		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED,
@@ -451,7 +453,7 @@ static void translate_tracing(struct wp_translation *t, const char *alias, const
 		wp_import_set(t, section, "headers.properties", item->value);
 	}
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
-		struct wp_import_item *option = find(t, alias, rest[i]);
+		struct wp_import_item *option = wp_import_router_option(t, alias, rest[i]);
 
 		if (option != NULL)
 			wp_import_say(t, section, option, WP_IMPORT_DROPPED,
@@ -459,15 +461,17 @@ static void translate_tracing(struct wp_translation *t, const char *alias, const
 	}
 }
 
-/* The EventRouter's own, beside the connector's: names of members of an expanded payload. */
+/* The EventRouter has its own beside the connector's, for members of an expanded payload. */
 static void translate_adjustment(struct wp_translation *t, const char *alias, const char *section)
 {
-	struct wp_import_item *item = find(t, alias, "field.name.adjustment.mode");
+	struct wp_import_item *item =
+		wp_import_router_option(t, alias, "field.name.adjustment.mode");
 
 	if (item == NULL)
 		return;
 	if (wp_import_is(item->value, "none") ||
-	    !wp_import_is_true(find(t, alias, "table.expand.json.payload"), false))
+	    !wp_import_is_true(wp_import_router_option(t, alias, "table.expand.json.payload"),
+			       false))
 		wp_import_say(t, section, item, WP_IMPORT_DROPPED, "it changes no name");
 	else
 		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,

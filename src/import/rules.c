@@ -1,4 +1,7 @@
-/* What no translator takes: the table of properties that mean nothing here, or that cannot be had. */
+/*
+ * Says what becomes of properties that no translator takes, by a table of those that mean nothing
+ * here, or that cannot be had.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -225,7 +228,7 @@ static bool matches(const struct rule *rule, const struct wp_import_item *item)
 	       wp_import_ends(item->key + size, star + 1);
 }
 
-/* One of those divided by |; an empty one is what is not set. */
+/* Is it one of those divided by |? An empty one is what is not set. */
 static bool is_standard(const char *value, const char *standards)
 {
 	char word[WP_IMPORT_WORD_SIZE];
@@ -270,7 +273,7 @@ static bool matters(const struct wp_translation *t, const struct rule *rule,
 	       (rule->when == SCHEMAS && t->has_schema);
 }
 
-/* Of the properties of transforms and of custom converters, whose names the user chose. */
+/* Is it a property of transforms or of custom converters, whose names the user chose? */
 static bool is_named_in(struct wp_translation *t, const char *list_key, const char *name)
 {
 	const char *at = wp_import_value(t, list_key, "");
@@ -326,7 +329,10 @@ static bool is_of_profile(const char *name)
 	return name[0] == '%' || name[0] == '_';
 }
 
-/* Options of Java's, or of Debezium Server's start script: DEBEZIUM_OPTS is debezium.opts here. */
+/*
+ * Has it options of Java's, or of Debezium Server's start script? DEBEZIUM_OPTS is debezium.opts
+ * here.
+ */
 static bool has_options(const struct wp_import_item *item)
 {
 	return strcmp(item->name, "debezium.opts") == 0 || wp_import_begins(item->name, "JAVA_") ||
@@ -366,11 +372,6 @@ static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
 	else
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
 			      "it is unknown to walpost, and so is the effect of omitting it");
-}
-
-static bool is_family(const struct rule *rule)
-{
-	return rule->key[strlen(rule->key) - 1] == '*' && rule->error != predicate;
 }
 
 /* Nobody says here of which type the columns are. */
@@ -416,10 +417,12 @@ static void say_rule(struct wp_translation *t, const struct rule *rule, struct w
 					 : matters(t, rule, item) ? WP_IMPORT_UNSUPPORTED
 								  : WP_IMPORT_DROPPED;
 
-	item->concealed =
-		is_family(rule) ||
-		(rule->error == predicate && !wp_import_ends(item->key, ".type") &&
-		 !wp_import_ends(item->key, ".pattern") && strcmp(item->key, "predicates") != 0);
+	if (rule->error == predicate)
+		item->concealed = !wp_import_ends(item->key, ".type") &&
+				  !wp_import_ends(item->key, ".pattern") &&
+				  strcmp(item->key, "predicates") != 0;
+	else
+		item->concealed = rule->key[strlen(rule->key) - 1] == '*';
 	item->any_value = rule->when == ALWAYS;
 	if (is_sink_type(rule) && item->elsewhere) {
 		wp_import_say(t, "kafka", item, WP_IMPORT_TRANSLATED, NULL);

@@ -1,6 +1,7 @@
 /*
- * Lists by which Debezium captures less than the tables that are named: schema.include.list, and columns
- * that are left out, masked or cut. Each item of a list is an expression, in any case of letters.
+ * Judges lists by which Debezium captures less than the tables that are named: schema.include.list,
+ * and columns that are left out, masked or cut. Each item of a list is an expression, in any case
+ * of letters.
  */
 #include <string.h>
 #include <strings.h>
@@ -33,7 +34,7 @@ static enum wp_import_match match_list(struct wp_translation *t, const char *lis
 	return found;
 }
 
-/* Of the outboxes, those that Debezium does not capture, or that it may not. */
+/* Says which outboxes Debezium does not capture, or may not. */
 static void say_schemas(struct wp_translation *t, const struct wp_import_tables *tables,
 			struct wp_import_item *item, enum wp_import_match wanted)
 {
@@ -70,7 +71,7 @@ static void judge_schemas(struct wp_translation *t, const struct wp_import_table
 
 /* -- columns ------------------------------------------------------------------------- */
 
-/* schema.table.column, the dots escaped or not: the first two, if they mean one table. */
+/* Reads the first two of schema.table.column, the dots escaped or not, if they mean one table. */
 static bool read_table(const char *word, struct wp_table_name *ret)
 {
 	char table[WP_IMPORT_WORD_SIZE];
@@ -80,7 +81,7 @@ static bool read_table(const char *word, struct wp_table_name *ret)
 	word += *word == '^';
 	for (; word[size] != '\0' && dots < 2; size++)
 		dots += word[size] == '.';
-	/* Behind a dot that means any character a repetition may be. */
+	/* A repetition may stand behind a dot that means any character. */
 	if (dots < 2 || strchr(word, '|') != NULL ||
 	    (word[size] != '\0' && strchr("*+?{", word[size]) != NULL))
 		return false;
@@ -113,11 +114,6 @@ static bool is_of_others(const struct wp_import_tables *tables, const char *list
 	return true;
 }
 
-static bool is_about_columns(const char *key)
-{
-	return wp_import_begins(key, "column.mask.") || wp_import_begins(key, "column.truncate.");
-}
-
 static void judge_columns(struct wp_translation *t, const struct wp_import_tables *tables)
 {
 	for (size_t i = 0; i < t->count; i++) {
@@ -125,10 +121,12 @@ static void judge_columns(struct wp_translation *t, const struct wp_import_table
 		bool selects = item->kind == WP_IMPORT_CONNECTOR &&
 			       (strcmp(item->key, "column.include.list") == 0 ||
 				strcmp(item->key, "column.exclude.list") == 0);
+		bool changes = wp_import_begins(item->key, "column.mask.") ||
+			       wp_import_begins(item->key, "column.truncate.");
 
 		if (item->taken || item->kind != WP_IMPORT_CONNECTOR)
 			continue;
-		if (is_about_columns(item->key) && is_of_others(tables, item->value))
+		if (changes && is_of_others(tables, item->value))
 			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 				      "it is about columns of other tables");
 		else if (selects && t->ignores_missing && item->value[0] != '\0' &&

@@ -1,3 +1,4 @@
+/* Finds which tables Debezium captures, names their sections, and judges predicates. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -51,7 +52,7 @@ static bool has_capitals(const char *part)
 	return *part != '\0';
 }
 
-/* To Debezium, which compares without regard to case. */
+/* Is it known to Debezium, which compares without regard to case? */
 static bool is_known(const struct wp_import_tables *tables, const struct wp_table_name *name)
 {
 	for (size_t i = 0; i < tables->count; i++)
@@ -136,7 +137,7 @@ static void lower(char *text)
 		*text = (char)(is_capital(*text) ? *text - 'A' + 'a' : *text);
 }
 
-/* Of public.outbox "outbox"; of a second one "sales_outbox"; of what cannot be one, "t2". */
+/* public.outbox becomes "outbox", a second one "sales_outbox", and what cannot be a name "t2". */
 static void name_table(struct wp_import_tables *tables, size_t index)
 {
 	struct wp_import_table *table = &tables->items[index];
@@ -158,7 +159,7 @@ void wp_import_tables_name(struct wp_import_tables *tables)
 
 /* -- predicates -------------------------------------------------------------------- */
 
-/* A whole match, as TopicNameMatches has it: where there is none, a route gives the text back. */
+/* The text must match as a whole, as in TopicNameMatches; else a route gives the text back. */
 static enum wp_import_match match(struct wp_translation *t, const char *pattern, const char *topic)
 {
 	struct wp_route *route = NULL;
@@ -187,28 +188,22 @@ enum wp_import_match wp_import_matches_name(struct wp_translation *t, const char
 	return match(t, whole, name);
 }
 
-static bool has_other_prefix(struct wp_translation *t)
-{
-	const struct wp_import_item *prefix =
-		wp_import_find(t, WP_IMPORT_CONNECTOR, "topic.prefix");
-
-	return prefix != NULL && prefix->elsewhere;
-}
-
-/* The topic of a table is not the one that we take it for. */
+/* Is the topic of a table perhaps not the one that we take it for? */
 static bool has_other_names(struct wp_translation *t)
 {
 	return !wp_import_is(wp_import_value(t, "topic.delimiter", "."), ".") ||
 	       !wp_import_is_class(wp_import_value(t, "topic.naming.strategy", STRATEGY), STRATEGY);
 }
 
-/* `is_table`: its topic is named by topic.delimiter and topic.naming.strategy. */
+/* If `is_table`, its topic is named by topic.delimiter and topic.naming.strategy. */
 static enum wp_import_match judge(struct wp_translation *t, const char *predicate,
 				  const char *topic, bool is_table)
 {
 	const struct wp_import_item *type = wp_import_option(t, "predicates", predicate, "type");
 	const struct wp_import_item *pattern =
 		wp_import_option(t, "predicates", predicate, "pattern");
+	const struct wp_import_item *prefix =
+		wp_import_find(t, WP_IMPORT_CONNECTOR, "topic.prefix");
 
 	if (type == NULL)
 		return WP_IMPORT_UNKNOWN;
@@ -216,8 +211,8 @@ static enum wp_import_match judge(struct wp_translation *t, const char *predicat
 		return WP_IMPORT_NO_MATCH;
 	if (pattern == NULL || !wp_import_is_class(type->value, PREDICATES "TopicNameMatches"))
 		return WP_IMPORT_UNKNOWN;
-	return has_other_prefix(t) || (is_table && has_other_names(t)) || pattern->elsewhere ||
-			       wp_import_is_of_java(pattern->value)
+	return (prefix != NULL && prefix->elsewhere) || (is_table && has_other_names(t)) ||
+			       pattern->elsewhere || wp_import_is_of_java(pattern->value)
 		       ? WP_IMPORT_UNKNOWN
 		       : match(t, pattern->value, topic);
 }

@@ -11,7 +11,7 @@
 
 /* -- asking ---------------------------------------------------------------------- */
 
-/* The last one, as Java has it; before an older name, the newer one. */
+/* The last one counts, as in Java, and a newer name before an older one. */
 struct wp_import_item *wp_import_find(struct wp_translation *t, enum wp_import_kind kind,
 				      const char *key)
 {
@@ -91,7 +91,7 @@ bool wp_import_ends(const char *text, const char *end)
 	return wp_span_ends(wp_span_of(text), end);
 }
 
-/* Within a class Java takes a [ for a further one, joined to it; PCRE2 for itself. */
+/* Within a class Java takes a [ for a further class, joined to it; PCRE2 takes it for itself. */
 static bool has_class_within(const char *regex)
 {
 	bool within = false;
@@ -112,7 +112,7 @@ static bool has_class_within(const char *regex)
 	return false;
 }
 
-/* (?U), (?d) and, beside a class, whose blanks Java leaves out as well, (?x). */
+/* Looks for (?U), (?d) and, beside a class, whose blanks Java leaves out as well, (?x). */
 static bool has_flags(const char *regex)
 {
 	const char *unlike = strchr(regex, '[') == NULL ? "Ud" : "Udx";
@@ -126,7 +126,10 @@ static bool has_flags(const char *regex)
 	return false;
 }
 
-/* \p{Alpha}: ASCII's to Java, and any alphabet's to PCRE2. One or two letters are the same to both. */
+/*
+ * \p{Alpha} is ASCII's to Java, and any alphabet's to PCRE2. One or two letters are the same to
+ * both.
+ */
 static bool has_property(const char *regex)
 {
 	for (const char *at = strchr(regex, '\\'); at != NULL && at[1] != '\0';
@@ -199,7 +202,7 @@ const char *wp_import_shown(const char *value)
 
 /* -- saying ---------------------------------------------------------------------- */
 
-/* A property's name, which may be anybody's text; the salt of a mask stands in it. */
+/* A property's name may be anybody's text; the salt of a mask stands in it. */
 static const char *name_shown(const struct wp_import_item *item, char text[WP_SHOWN_SIZE])
 {
 	if (wp_text_has(item->name, "with.salt") || wp_text_has(item->name, "with_salt"))
@@ -211,7 +214,7 @@ static const char *name_shown(const struct wp_import_item *item, char text[WP_SH
 	return wp_value_shown("kafka.", item->name, text);
 }
 
-/* password = ..., as connection strings and addresses have it. */
+/* Looks for password = ..., as connection strings and addresses have it. */
 static bool has_password(const char *value)
 {
 	static const char start[] = "passw";
@@ -229,7 +232,7 @@ static bool has_password(const char *value)
 	return false;
 }
 
-/* Is what stands before this @ a login? Behind :// anything is, and otherwise a word with a colon. */
+/* Does a login stand before this @? Behind :// anything is one, else a word with a colon. */
 static bool ends_login(const char *value, const char *at)
 {
 	const char *address = strstr(value, "://");
@@ -245,7 +248,7 @@ static bool ends_login(const char *value, const char *at)
 	return false;
 }
 
-/* user:password@host, behind :// or without it. */
+/* Looks for user:password@host, behind :// or without it. */
 static bool has_login(const char *value)
 {
 	for (const char *at = strchr(value, '@'); at != NULL; at = strchr(at + 1, '@'))
@@ -254,7 +257,7 @@ static bool has_login(const char *value)
 	return false;
 }
 
-/* scheme://host/path?name=value, and no expression's (?<name>...). */
+/* Looks for scheme://host/path?name=value, but not for an expression's (?<name>...). */
 static bool has_parameters(const char *value)
 {
 	const char *at = strstr(value, "://");
@@ -271,7 +274,7 @@ bool wp_import_may_be_secret(const char *value)
 	       strstr(value, "-----BEGIN") != NULL;
 }
 
-/* Rather one too many. */
+/* In doubt the value is a secret. */
 static bool is_secret(const struct wp_import_item *item)
 {
 	return wp_property_is_secret(item->name) || wp_text_has(item->name, "passw") ||
@@ -279,13 +282,6 @@ static bool is_secret(const struct wp_import_item *item)
 	       wp_text_has(item->name, "user.info") ||
 	       wp_text_has(item->name, "initial.statements") ||
 	       wp_import_may_be_secret(item->value);
-}
-
-static const char *value_shown(const struct wp_import_item *item, char text[WP_SHOWN_SIZE])
-{
-	bool is_hidden = is_secret(item) && !item->is_reference;
-
-	return wp_value_shown(is_hidden ? "kafka.password" : "kafka.", item->value, text);
 }
 
 static void add(struct wp_translation *t, struct wp_import_line *line, const char *error,
@@ -316,8 +312,12 @@ void wp_import_say(struct wp_translation *t, const char *section, struct wp_impo
 	};
 	va_list arguments;
 
-	if (item->value != NULL && !item->concealed)
-		line.shown = value_shown(item, value);
+	if (item->value != NULL && !item->concealed) {
+		bool is_hidden = is_secret(item) && !item->is_reference;
+
+		line.shown =
+			wp_value_shown(is_hidden ? "kafka.password" : "kafka.", item->value, value);
+	}
 	if (item->elsewhere && !item->any_value && verdict == WP_IMPORT_UNSUPPORTED) {
 		line.verdict = WP_IMPORT_CHECK;
 		error = "its value is defined elsewhere, so its effect is unknown: replace the "
@@ -371,7 +371,7 @@ static bool fits_a_line(const char *value)
 	       (strchr(space, value[0]) == NULL && strchr(space, value[size - 1]) == NULL);
 }
 
-/* The value that a setting has already; NULL: none. */
+/* Returns the value that a setting has already, or NULL if it has none. */
 static const char *find_set(const struct wp_translation *t, const char *section, const char *key)
 {
 	for (size_t i = 0; i < t->report->count; i++) {

@@ -1,5 +1,5 @@
 /*
- * Shared by the translators: the properties under Debezium's own names, and how to say what became
+ * The translators share this: the properties under Debezium's own names, and how to say what became
  * of each. Each translator takes the properties it knows; what none has taken falls to the rules.
  */
 #ifndef WALPOST_SRC_IMPORT_TRANSLATE_H
@@ -17,8 +17,9 @@
 #include "walpost/outbox/names.h"
 
 /*
- * What becomes of a foreign configuration, line by line: what a property was, what is to be said
- * about it, and the setting it became. Printed as a walpost.conf, in the order of its sections.
+ * A report tells what becomes of a foreign configuration, line by line: what a property was, what is
+ * to be said about it, and the setting it became. It is printed as a walpost.conf, in the order of
+ * its sections.
  *
  * Owns: the texts. Pure. An allocation that fails is remembered (`rc`), and nothing more is added.
  */
@@ -30,7 +31,7 @@ enum wp_import_verdict {
 	WP_IMPORT_UNSUPPORTED, /* a consumer would see it */
 };
 
-#define WP_IMPORT_REST "" /* behind all sections: what became nothing */
+#define WP_IMPORT_REST "" /* the section behind all others, for what became nothing */
 
 struct wp_import_line {
 	const char *section; /* "postgres", "outbox.orders", ...; WP_IMPORT_REST */
@@ -66,15 +67,15 @@ struct wp_import_report {
 void wp_import_report_release(struct wp_import_report *r);
 /* Copies all texts. */
 void wp_import_report_add(struct wp_import_report *r, const struct wp_import_line *line);
-/* A copy that lives as long as the report; "" without memory. */
+/* Returns a copy that lives as long as the report, or "" without memory. */
 const char *wp_import_keep(struct wp_import_report *r, const char *text);
 /* Does it make an exit code of 1? */
 bool wp_import_is_change(const struct wp_import_entry *entry);
 
 void wp_import_report_print(const struct wp_import_report *r, FILE *out);
 /*
- * Has walpost itself look at the settings; what it would not take is left out, with its words.
- * WP_NOMEM.
+ * Has walpost itself look at the settings; what it would not take is left out, with its words. Fails
+ * with WP_NOMEM.
  */
 enum wp_rc wp_import_report_judge(struct wp_import_report *r) WP_MUST_CHECK;
 
@@ -83,7 +84,7 @@ enum wp_import_match { WP_IMPORT_MATCH, WP_IMPORT_NO_MATCH, WP_IMPORT_UNKNOWN };
 #define WP_IMPORT_WORD_SIZE 256
 #define WP_IMPORT_ROUTER "io.debezium.transforms.outbox.EventRouter"
 
-/* Whose property it is. */
+/* Tells whose property an item is. */
 enum wp_import_kind {
 	WP_IMPORT_CONNECTOR, /* of connector, transforms, converters; key without debezium.source. */
 	WP_IMPORT_PRODUCER,  /* key as Java's Kafka producer has it */
@@ -138,42 +139,42 @@ struct wp_translation {
 
 /* -- asking ---------------------------------------------------------------------- */
 
-/* The one that counts, or NULL: not there. */
+/* Returns the one that counts, or NULL if there is none. */
 struct wp_import_item *wp_import_find(struct wp_translation *t, enum wp_import_kind kind,
 				      const char *key);
-/* The connector's value, or `standard`. Takes nothing. */
+/* Returns the connector's value, or `standard`. Takes nothing. */
 const char *wp_import_value(struct wp_translation *t, const char *key, const char *standard);
-/* Of a transform: its option's name is `key` without "transforms.ALIAS.". */
+/* Finds an option of a transform: its key is `option` behind "transforms.ALIAS.". */
 struct wp_import_item *wp_import_option(struct wp_translation *t, const char *family,
 					const char *alias, const char *option);
-/* Options of the EventRouter that Debezium 2.0 has no more: the name since then, and the older one. */
+/* Debezium 2.0 gave these options of the EventRouter another name: the name since then, and the older one. */
 #define WP_IMPORT_OLD_OPTIONS 2
 extern const char *const wp_import_old_options[WP_IMPORT_OLD_OPTIONS][2];
-/* Of an EventRouter; before 2.0 also by its older name. */
+/* Finds an option of an EventRouter; before 2.0 also by its older name. */
 struct wp_import_item *wp_import_router_option(struct wp_translation *t, const char *alias,
 					       const char *option);
 bool wp_import_is(const char *value, const char *word); /* whatever the case and outer spaces */
 bool wp_import_is_true(const struct wp_import_item *item, bool standard);
-/* Has it a login or parameters of an address, a password, or a key in it? Rather one too many. */
+/* Has it a login or parameters of an address, a password, or a key in it? In doubt it has. */
 bool wp_import_may_be_secret(const char *value);
-/* As it may stand in a sentence. */
+/* Returns the value as it may stand in a sentence. */
 const char *wp_import_shown(const char *value);
 
 /*
- * The next word of a comma-separated list, without outer spaces; false at its end. `at` is
- * moved. A word that is too long comes out empty.
+ * Reads the next word of a comma-separated list, without outer spaces, and moves `at`. Returns false
+ * at the list's end. A word that is too long comes out empty.
  */
 bool wp_import_next(const char **at, char word[WP_IMPORT_WORD_SIZE]);
-/* An expression that Java and PCRE2 both take, each for something else. */
+/* Is it an expression that Java and PCRE2 both take, each for something else? */
 bool wp_import_is_of_java(const char *regex);
 bool wp_import_begins(const char *text, const char *start);
 bool wp_import_ends(const char *text, const char *end);
-/* The last part of a Java class's name. */
+/* Returns the last part of a Java class's name. */
 const char *wp_import_class(const char *name);
 /*
- * Is it this class? By its whole name, or by one of the short ones under which a Connect worker
- * knows it: without the package, and without Converter or Connector at its end. A short name that
- * would mean two classes no worker takes.
+ * Is it this class, by its whole name or by one of the short ones under which a Connect worker knows
+ * it: without the package, and without Converter or Connector at its end? No worker takes a short
+ * name that would mean two classes.
  */
 bool wp_import_is_class(const char *value, const char *class);
 /* Is it another class, of the same name in another package? */
@@ -190,17 +191,17 @@ bool wp_import_has_placeholder(const char *key, const char *value);
 /* -- saying ---------------------------------------------------------------------- */
 
 /*
- * What became of a property, which is taken then. `error` NULL: what follows says it. A value that
- * stands elsewhere is neither translated nor judged: that is said in place of `error`.
+ * Says what became of a property, which is taken then. If `error` is NULL, what follows says it. A
+ * value that stands elsewhere is neither translated nor judged: that is said in place of `error`.
  */
 void wp_import_say(struct wp_translation *t, const char *section, struct wp_import_item *item,
 		   enum wp_import_verdict verdict, const char *error, ...) WP_PRINTF(5, 6);
-/* Of what is not there, or not a property. */
+/* Says something of what is not there, or is not a property. */
 void wp_import_note(struct wp_translation *t, const char *section, const char *about,
 		    enum wp_import_verdict verdict, const char *error, ...) WP_PRINTF(5, 6);
-/* What was said last is that this is not for walpost at all. */
+/* Marks what was said last: it says that this is not for walpost at all. */
 void wp_import_end(struct wp_translation *t);
-/* A setting, below what was said last; one that no line of a file can hold is said instead. */
+/* Adds a setting below what was said last; if no line of a file can hold it, that is said instead. */
 void wp_import_set(struct wp_translation *t, const char *section, const char *key,
 		   const char *value);
 /* Has it been set? */
@@ -208,31 +209,31 @@ bool wp_import_is_set(const struct wp_translation *t, const char *section, const
 
 /* -- the translators ------------------------------------------------------------- */
 
-/* Which converters there are; the settings come with wp_import_say_forms(). */
+/* Finds which converters there are; the settings come with wp_import_say_forms(). */
 void wp_import_find_forms(struct wp_translation *t);
 void wp_import_postgres(struct wp_translation *t);
 void wp_import_outbox(struct wp_translation *t);
 void wp_import_messages(struct wp_translation *t);
 void wp_import_say_forms(struct wp_translation *t);
 void wp_import_kafka(struct wp_translation *t);
-/* Kafka's login with a token, if it is one: mechanism, handlers and JAAS are said then. */
+/* Translates Kafka's login if it is one with a token: mechanism, handlers and JAAS are said then. */
 bool wp_import_login(struct wp_translation *t);
 void wp_import_rules(struct wp_translation *t);
 
-/* The options of an EventRouter into the section: all but the table. */
+/* Translates the options of an EventRouter into the section: all but the table. */
 void wp_import_router(struct wp_translation *t, const char *alias, const char *section);
-/* table.expand.json.payload, and what it takes. */
+/* Translates table.expand.json.payload, and what it takes. */
 void wp_import_expand(struct wp_translation *t, const char *alias, const char *section);
-/* The option about columns that the table does not have. */
+/* Translates the option about columns that the table does not have. */
 void wp_import_missing(struct wp_translation *t, const char *alias, const char *section);
-/* Does it leave them out? */
+/* Does the EventRouter leave such columns out? */
 bool wp_import_ignores_missing(struct wp_translation *t, const char *alias);
 /* Is the value JSON? */
 bool wp_import_is_structured(const struct wp_translation *t);
-/* What its placements are about, before anything is said. */
+/* Looks at what the EventRouter's placements are about, before anything is said. */
 void wp_import_router_look(struct wp_translation *t, const char *alias);
 
-/* Which tables Debezium captures, and which of them an EventRouter gets. */
+/* These tell which tables Debezium captures, and which of them an EventRouter gets. */
 #define WP_IMPORT_TABLES_MAX 32
 #define WP_IMPORT_TOPIC_SIZE (WP_IMPORT_WORD_SIZE + 2 * WP_NAME_SIZE)
 
@@ -258,15 +259,15 @@ struct wp_import_tables {
 	enum wp_import_listed listed;
 };
 
-/* schema.table, a dot escaped or not between two plain names: an expression that means one table. */
+/* Reads schema.table, a dot escaped or not between two plain names: an expression that means one table. */
 bool wp_import_table_name(const char *word, struct wp_table_name *ret);
 void wp_import_tables_find(struct wp_translation *t, struct wp_import_tables *ret);
 /* Does the expression match all of the name, in any case of letters? */
 enum wp_import_match wp_import_matches_name(struct wp_translation *t, const char *pattern,
 					    const char *name);
-/* Lists of schemas and columns that leave something of the outboxes out. */
+/* Judges lists of schemas and columns that leave something of the outboxes out. */
 void wp_import_selection(struct wp_translation *t, const struct wp_import_tables *tables);
-/* [outbox.NAME] for each, after its name. */
+/* Gives each table its [outbox.NAME], after its name. */
 void wp_import_tables_name(struct wp_import_tables *tables);
 
 #define WP_IMPORT_ASIDES_MAX 16
@@ -276,11 +277,11 @@ struct wp_import_asides {
 	size_t count;
 };
 
-/* Tables of heartbeats and signals; those of the list are marked. `router`: the first alias. */
+/* Finds tables of heartbeats and signals; those of the list are marked. `router` is the first alias. */
 void wp_import_asides_find(struct wp_translation *t, const char *router,
 			   struct wp_import_tables *tables, struct wp_import_asides *ret);
 
-/* A table that a query writes. */
+/* This is a table that a query writes. */
 struct wp_import_written {
 	struct wp_table_name name; /* without a schema: where search_path finds it */
 	bool unclear;		   /* its name cannot be read */
@@ -291,12 +292,12 @@ struct wp_import_written {
 #define WP_IMPORT_COLUMNS 2
 
 /*
- * The next table that the SQL writes by INSERT, UPDATE or MERGE; false at its end. `at` is moved.
- * Names are read as PostgreSQL reads them.
+ * Finds the next table that the SQL writes by INSERT, UPDATE or MERGE, and moves `at`. Returns false
+ * at the SQL's end. Names are read as PostgreSQL reads them.
  */
 bool wp_import_next_written(const char **at, const char *const columns[WP_IMPORT_COLUMNS],
 			    struct wp_import_written *ret);
-/* name or schema.name, each part plain or in double quotes, letters as they stand. */
+/* Reads name or schema.name, each part plain or in double quotes; letters stay as they stand. */
 bool wp_import_read_name(const char *text, struct wp_table_name *ret);
 
 /* Does the predicate of this transform let the table's rows through? */

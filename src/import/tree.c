@@ -3,7 +3,7 @@
 
 #include "tree.h"
 
-/* More than any file without aliases can need. */
+/* This is more than any file without aliases can need. */
 #define STEPS_MAX ((size_t)4 * WP_IMPORT_NODES_MAX)
 
 void wp_import_tree_release(struct wp_import_tree *tree)

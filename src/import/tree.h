@@ -1,6 +1,6 @@
 /*
- * JSON or YAML taken apart: objects, lists and texts, in the order of the file. What a text means is
- * for its reader: true, 5432 and "5432" are texts.
+ * A tree is JSON or YAML taken apart: objects, lists and texts, in the order of the file. Its reader
+ * decides what a text means: true, 5432 and "5432" are texts.
  *
  * Owns: the nodes. Borrows: the buffer of texts. Bounded: WP_IMPORT_NODES_MAX nodes,
  * WP_IMPORT_DEPTH_MAX within each other; YAML's aliases share what they stand for.
@@ -19,7 +19,7 @@
 
 enum wp_import_node_kind { WP_IMPORT_NULL, WP_IMPORT_TEXT, WP_IMPORT_OBJECT, WP_IMPORT_LIST };
 
-/* Index of a node; WP_IMPORT_NO_NODE: none. */
+/* This is the index of a node; WP_IMPORT_NO_NODE stands for none. */
 typedef uint32_t wp_import_node_index;
 #define WP_IMPORT_NO_NODE UINT32_MAX
 
@@ -48,30 +48,30 @@ struct wp_import_tree {
 };
 
 void wp_import_tree_release(struct wp_import_tree *tree);
-/* With node 0. WP_NOMEM. */
+/* Makes a tree with node 0. Fails with WP_NOMEM. */
 enum wp_rc wp_import_tree_init(struct wp_import_tree *tree, struct wp_import_properties *texts,
 			       struct wp_error *error) WP_MUST_CHECK;
-/* Appends to the parent; WP_CONFIG: too many. WP_NOMEM. */
+/* Appends a node to its parent. Fails with WP_CONFIG if there are too many, and with WP_NOMEM. */
 enum wp_rc wp_import_tree_add(struct wp_import_tree *tree, const struct wp_import_node *node,
 			      wp_import_node_index *ret, struct wp_error *error) WP_MUST_CHECK;
 
 /*
  * Reads one more document, or all of them, below node 0; `line` is the number of the text's first
- * line. WP_CONFIG with the error, which names the line; WP_NOMEM.
+ * line. Fails with WP_CONFIG, where the error names the line, or with WP_NOMEM.
  */
 enum wp_rc wp_import_tree_json(struct wp_import_tree *tree, struct wp_span text, unsigned line,
 			       struct wp_error *error) WP_MUST_CHECK;
 enum wp_rc wp_import_tree_yaml(struct wp_import_tree *tree, struct wp_span text,
 			       struct wp_error *error) WP_MUST_CHECK;
 
-/* The last member of this name, or NULL: no object, or it has none. */
+/* Returns the last member of this name, or NULL if the node is no object or has none. */
 const struct wp_import_node *wp_import_member(const struct wp_import_tree *tree,
 					      const struct wp_import_node *node, const char *name);
-/* Its text; NULL: no such member, or it is no text. */
+/* Returns the member's text, or NULL if there is no such member or it is no text. */
 const char *wp_import_member_text(const struct wp_import_tree *tree,
 				  const struct wp_import_node *node, const char *name);
 
-/* From node to node, a parent before its children. Bounded where aliases multiply what they share. */
+/* A walk goes from node to node, a parent before its children. It is bounded where aliases multiply what they share. */
 struct wp_import_walk {
 	wp_import_node_index path[WP_IMPORT_DEPTH_MAX * 2];
 	size_t depth;
@@ -81,9 +81,9 @@ struct wp_import_walk {
 };
 
 void wp_import_walk_init(struct wp_import_walk *walk);
-/* What was not all seen is not read: WP_CONFIG. */
+/* Fails with WP_CONFIG, because a tree is not read that was not all seen. */
 enum wp_rc wp_import_refuse_cut(struct wp_error *error) WP_MUST_CHECK;
-/* NULL: that was all. */
+/* Returns the next node, or NULL if that was all. */
 struct wp_import_node *wp_import_walk_next(struct wp_import_walk *walk,
 					   struct wp_import_tree *tree);
 

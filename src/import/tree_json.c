@@ -1,4 +1,4 @@
-/* JSON into a tree. */
+/* Reads JSON into a tree. */
 #include <string.h>
 
 #include "walpost/base/json.h"
@@ -12,7 +12,7 @@ struct reader {
 	unsigned line;
 };
 
-/* An object or list whose members are being read. */
+/* This is an object or a list whose members are being read. */
 struct level {
 	struct wp_json_walk walk;
 	wp_import_node_index node;

@@ -1,6 +1,6 @@
 /*
- * YAML into a tree, by libyaml's events. Words are taken as Kubernetes takes them: plain null and ~ are
- * null, and yes, no, on and off are true and false. Numbers stay as they are written.
+ * Reads YAML into a tree, by libyaml's events. Words are taken as Kubernetes takes them: plain null
+ * and ~ are null, and yes, no, on and off are true and false. Numbers stay as they are written.
  */
 #include <string.h>
 #include <yaml.h>
@@ -70,7 +70,7 @@ static enum wp_import_node_kind resolve(struct wp_span *text, struct wp_span *re
 	return WP_IMPORT_TEXT;
 }
 
-/* Into what is being read, under the name that came before. */
+/* Adds a node to what is being read, under the name that came before. */
 static enum wp_rc add(struct reader *r, const yaml_mark_t *mark, const char *anchor,
 		      struct wp_import_node *node, wp_import_node_index *ret)
 {
@@ -89,12 +89,6 @@ static enum wp_rc add(struct reader *r, const yaml_mark_t *mark, const char *anc
 	return wp_import_tree_add(r->tree, node, ret, r->error);
 }
 
-/* !Ref, !vault and others mean something to the tool that they are for. */
-static bool is_unknown(const yaml_char_t *tag)
-{
-	return tag[0] == '!' && tag[1] != '\0';
-}
-
 static enum wp_rc add_scalar(struct reader *r, const yaml_event_t *event)
 {
 	struct wp_import_node node = {
@@ -104,12 +98,14 @@ static enum wp_rc add_scalar(struct reader *r, const yaml_event_t *event)
 	};
 	struct wp_span text = { event->data.scalar.value, event->data.scalar.length };
 	struct wp_span raw = { NULL, 0 };
+	const yaml_char_t *tag = event->data.scalar.tag;
 	wp_import_node_index index;
 	enum wp_rc rc;
 
 	if (is_map(r) && r->names[r->depth - 1] == NULL)
 		return keep(r, text, &event->start_mark, &r->names[r->depth - 1]);
-	if (event->data.scalar.tag != NULL && is_unknown(event->data.scalar.tag))
+	/* !Ref, !vault and others mean something to the tool that they are for. */
+	if (tag != NULL && tag[0] == '!' && tag[1] != '\0')
 		text = wp_span_of("${a YAML tag}"); /* a placeholder, which is marked */
 	else if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
 		 event->data.scalar.plain_implicit)
@@ -149,12 +145,7 @@ static enum wp_rc begin(struct reader *r, const yaml_event_t *event, enum wp_imp
 	return WP_OK;
 }
 
-static void end(struct reader *r)
-{
-	r->tree->nodes[r->open[--r->depth]].is_open = false;
-}
-
-/* The last one counts. */
+/* The last one of this name counts. */
 static const struct wp_import_node *anchored(const struct reader *r, const char *anchor)
 {
 	for (size_t i = r->tree->count; i > 0; i--) {
@@ -166,7 +157,10 @@ static const struct wp_import_node *anchored(const struct reader *r, const char 
 	return NULL;
 }
 
-/* It shares the members of what it stands for, which are all there: so nothing is within itself. */
+/*
+ * An alias shares the members of what it stands for, which are all there: so nothing is within
+ * itself.
+ */
 static enum wp_rc add_alias(struct reader *r, const yaml_event_t *event)
 {
 	const struct wp_import_node *target = anchored(r, (const char *)event->data.alias.anchor);
@@ -207,7 +201,7 @@ static enum wp_rc take(struct reader *r, const yaml_event_t *event)
 		return begin(r, event, WP_IMPORT_LIST, event->data.sequence_start.anchor);
 	case YAML_MAPPING_END_EVENT:
 	case YAML_SEQUENCE_END_EVENT:
-		end(r);
+		r->tree->nodes[r->open[--r->depth]].is_open = false;
 		return WP_OK;
 	case YAML_ALIAS_EVENT:
 		return add_alias(r, event);

@@ -1,7 +1,7 @@
 /*
- * The environment of Debezium Server. As it does itself: a name is turned into lower case, and its
- * underscores into dots; DEBEZIUM_SOURCE_PLUGIN_NAME is debezium.source.plugin.name. Names with dots,
- * which containers may have, stay as they are.
+ * Reads the environment of Debezium Server. As it does itself, a name is turned into lower case,
+ * and its underscores into dots; DEBEZIUM_SOURCE_PLUGIN_NAME is debezium.source.plugin.name. Names
+ * with dots, which containers may have, stay as they are.
  *
  * A file may hold several environments. Variables of one stand in one block: a map, a list, one
  * `docker run`. What several blocks say together is one environment unless they differ.
@@ -14,7 +14,7 @@
 #define FORM "Debezium Server's environment"
 #define SOURCE "debezium.source."
 #define MERGES_MAX 16 /* within each other */
-/* What is given where the file does not show it: a placeholder, which is marked. */
+/* This value is given where the file does not show it: a placeholder, which is marked. */
 #define ELSEWHERE "${from the environment}"
 
 bool wp_import_is_dotted(struct wp_span name)
@@ -118,7 +118,7 @@ static bool merges(const struct wp_import_tree *tree, const struct wp_import_nod
 	return false;
 }
 
-/* <<: [*a, *b]; does `a` stand before `b` in some such list? */
+/* Does `a` stand before `b` in some list <<: [*a, *b]? */
 static bool precedes(const struct wp_import_tree *tree, const struct wp_import_node *a,
 		     const struct wp_import_node *b)
 {
@@ -158,7 +158,7 @@ static bool beats(const struct wp_import_taker *t, unsigned block, unsigned othe
 	       is_over_config_map(&tree->nodes[block], &tree->nodes[other]);
 }
 
-/* A variable that is only passed on: docker run -e NAME, -e NAME="$NAME". */
+/* Is it a variable that is only passed on: docker run -e NAME, -e NAME="$NAME"? */
 static bool is_passed_on(const struct wp_import_property *property)
 {
 	const char *at = property->value;
@@ -175,7 +175,7 @@ static bool is_passed_on(const struct wp_import_property *property)
 	return *at == '\0' || strcmp(at, "}") == 0;
 }
 
-/* Of a name up to the salt of a mask, which is a secret. */
+/* Returns the size of a name up to the salt of a mask, which is a secret. */
 static int shown_size(const char *name)
 {
 	static const char salt[] = ".with.salt.";
@@ -184,7 +184,7 @@ static int shown_size(const char *name)
 	return (int)(at == NULL ? strlen(name) : (size_t)(at - name) + strlen(salt));
 }
 
-/* Against those that are there already. `ret_wins`: it is to be added. */
+/* Judges it against those that are there already. `ret_wins` tells whether it is to be added. */
 static enum wp_rc judge(struct wp_import_taker *t, const struct wp_import_property *new,
 			bool *ret_wins)
 {
@@ -247,8 +247,8 @@ enum wp_rc wp_import_take_variable(struct wp_import_taker *t, struct wp_span var
 }
 
 /*
- * A tag of an image is often called DEBEZIUM_VERSION, and a script's own variable DEBEZIUM_SOURCE_HOST:
- * of lines a Server's are only those with what no Server is without.
+ * A tag of an image is often called DEBEZIUM_VERSION, and a script's own variable
+ * DEBEZIUM_SOURCE_HOST: lines are a Server's only if they have what no Server is without.
  */
 bool wp_import_has_server(const struct wp_import_taker *t)
 {
@@ -299,7 +299,7 @@ bool wp_import_is_mount(const char *text)
 	return false;
 }
 
-/* None counts, if they are not a Server's; beside its file some of them do. */
+/* None counts if they are not a Server's; beside the Server's file some of them do. */
 void wp_import_settle(struct wp_import_taker *t)
 {
 	if (t->start == 0 && !wp_import_has_server(t))

@@ -1,6 +1,6 @@
 /*
- * Variables of Debezium Server in lines: .env, a shell script, a Dockerfile, `docker run`. What a
- * command is given stands in one block.
+ * Reads variables of Debezium Server in lines: .env, a shell script, a Dockerfile, `docker run`.
+ * Those that a command is given stand in one block.
  */
 #include <string.h>
 
@@ -41,7 +41,7 @@ static struct wp_span this_line(const struct lines *l)
 				 end == NULL ? l->rest.size : (size_t)(end - l->rest.data) };
 }
 
-/* A backslash before a line's end joins the next line; 0: there is none here. */
+/* A backslash before a line's end joins the next line; returns 0 if there is none here. */
 static size_t joint_size(struct wp_span text)
 {
 	size_t size = 1;
@@ -73,8 +73,8 @@ static bool is_escape(struct wp_span text, uint8_t quote)
 }
 
 /*
- * The next word of a command, as a shell reads it, without its quotes. NULL: the command has no more;
- * what ended it is taken, but for a line's end.
+ * Reads the next word of a command as a shell does, without its quotes. `ret` is NULL if the
+ * command has no more; what ended it is taken, but for a line's end.
  */
 static enum wp_rc next_word(struct lines *l, char **ret)
 {
@@ -139,7 +139,7 @@ static enum wp_rc take_given(struct lines *l, const char *text, unsigned line)
 	return WP_OK;
 }
 
-/* ENV NAME value */
+/* Takes the value of ENV NAME value. */
 static enum wp_rc take_rest(struct lines *l, const char *name)
 {
 	struct wp_span value = trimmed(this_line(l));
@@ -221,7 +221,7 @@ static enum wp_rc take_word(struct lines *l, const char *word, unsigned line, en
 	return WP_OK;
 }
 
-/* All commands of a line, and of those that are joined to it. */
+/* Takes all commands of a line, and of those that are joined to it. */
 static enum wp_rc take_words(struct lines *l)
 {
 	enum wp_rc rc = WP_OK;
@@ -248,7 +248,7 @@ static enum wp_rc take_words(struct lines *l)
 	return rc;
 }
 
-/* Up to a comment. */
+/* Cuts a value off at a comment. */
 static struct wp_span without_comment(struct wp_span value)
 {
 	for (size_t i = 1; i < value.size; i++)
@@ -264,7 +264,10 @@ static bool is_joined(struct wp_span value)
 	       wp_import_is_blank(value.data[value.size - 2]);
 }
 
-/* NAME=value on a line of its own, as in .env: all of the line is the value, unless it is quoted. */
+/*
+ * Takes NAME=value on a line of its own, as in .env: all of the line is the value, unless it is
+ * quoted.
+ */
 static enum wp_rc take_line(struct lines *l, struct wp_span name, struct wp_span value)
 {
 	unsigned line = l->line;
@@ -276,7 +279,7 @@ static enum wp_rc take_line(struct lines *l, struct wp_span name, struct wp_span
 	return wp_import_take_variable(l->taker, name, without_comment(value), line, 0);
 }
 
-/* What is no command for certain is no words to be read, as a text with an apostrophe. */
+/* A line that is no command for certain has no words to be read, as a text with an apostrophe. */
 static bool has_variables(struct wp_span line)
 {
 	if (wp_span_begins(line, "#") || wp_span_begins(line, "- "))
@@ -323,7 +326,10 @@ static enum wp_rc take_commands(struct wp_import_taker *t, struct wp_span text)
 	return rc;
 }
 
-/* Lines with dots in their names are those of application.properties, unless others tell it is none. */
+/*
+ * Lines with dots in their names are those of application.properties, unless others tell that it
+ * is none.
+ */
 enum wp_rc wp_import_read_variables(struct wp_span text, struct wp_import_properties *p,
 				    struct wp_error *error)
 {
@@ -331,7 +337,7 @@ enum wp_rc wp_import_read_variables(struct wp_span text, struct wp_import_proper
 	struct wp_import_taker t = { .into = p, .error = &why };
 	enum wp_rc rc = take_commands(&t, text);
 
-	/* What is wrong with the words of another form is nothing. */
+	/* It does not matter what is wrong with the words of another form. */
 	if (rc == WP_CONFIG && !wp_import_has_server(&t)) {
 		p->count = p->further_count = 0;
 		return WP_OK;

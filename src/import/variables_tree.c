@@ -1,13 +1,13 @@
 /*
- * Variables of Debezium Server in compose files and in resources of Kubernetes: a map, a list of
- * NAME=value, or a list of name and value. Each is a block.
+ * Reads variables of Debezium Server in compose files and in resources of Kubernetes: a map, a list
+ * of NAME=value, or a list of name and value. Each is a block.
  */
 #include <string.h>
 #include <strings.h>
 
 #include "variables.h"
 
-/* What a Secret holds is in base64, and not to be shown. */
+/* The values of a Secret are in base64, and not to be shown. */
 static bool is_secret(const struct wp_import_taker *t, const struct wp_import_node *node)
 {
 	const struct wp_import_node *parent = &t->tree->nodes[node->parent];
@@ -22,10 +22,10 @@ static bool is_secret(const struct wp_import_taker *t, const struct wp_import_no
 /* -- what else is set ---------------------------------------------------------------- */
 
 #define MERGES_MAX 16 /* within each other */
-/* Of all questions: lists of merges that repeat each other would multiply. */
+/* This bounds all questions: lists of merges that repeat each other would multiply. */
 #define MERGES_ALL_MAX 100000
 
-/* Finds also what YAML's merge key takes over; NULL: there is none. */
+/* Finds also what YAML's merge key takes over; NULL if there is none. */
 static const struct wp_import_node *find_member(struct wp_import_taker *t,
 						const struct wp_import_node *node, const char *name,
 						unsigned depth)
@@ -50,7 +50,7 @@ static const struct wp_import_node *member(struct wp_import_taker *t,
 	return find_member(t, node, name, MERGES_MAX);
 }
 
-/* Is one in an environment: a map, a list of NAME=value, or of name and value? */
+/* Is there one in an environment: a map, a list of NAME=value, or of name and value? */
 static bool has_server_variable(struct wp_import_taker *t, const struct wp_import_node *env,
 				unsigned depth)
 {
@@ -76,7 +76,7 @@ static bool has_server_variable(struct wp_import_taker *t, const struct wp_impor
 	return false;
 }
 
-/* Of a container: its variables stand there, or its image is Debezium Server's. */
+/* A container is a Server if its variables stand there, or its image is Debezium Server's. */
 static bool is_server(struct wp_import_taker *t, const struct wp_import_node *container)
 {
 	static const char *const names[] = { "environment", "env" };
@@ -110,7 +110,10 @@ static bool has_resource(const struct wp_import_taker *t, const char *kind, cons
 	return false;
 }
 
-/* envFrom names resources: those that are not in the file, or whose names get a prefix, are not read. */
+/*
+ * envFrom names resources: those that are not in the file, or whose names get a prefix, are not
+ * read.
+ */
 static void take_references(struct wp_import_taker *t, const struct wp_import_node *list)
 {
 	static const char *const kinds[][2] = { { "configMapRef", "ConfigMap" },
@@ -133,7 +136,7 @@ static void take_references(struct wp_import_taker *t, const struct wp_import_no
 		}
 }
 
-/* Where Debezium Server's own file is read from: "source:target", target: or mountPath:. */
+/* Debezium Server's own file may be read from these: "source:target", target: or mountPath:. */
 static void take_mounts(struct wp_import_taker *t, const char *what,
 			const struct wp_import_node *list)
 {
@@ -151,7 +154,7 @@ static void take_mounts(struct wp_import_taker *t, const char *what,
 	}
 }
 
-/* A command as one text, or as a list. */
+/* Takes a command as one text, or as a list. */
 static void take_command(struct wp_import_taker *t, const char *name,
 			 const struct wp_import_node *command)
 {
@@ -191,7 +194,7 @@ static void take_further(struct wp_import_taker *t, const struct wp_import_node 
 			wp_import_take_further(t, members[i].name, node->line);
 		else if (members[i].kind == REFERENCES)
 			take_references(t, node);
-		/* Beside the file that was read it is most likely the place of this one. */
+		/* Beside the file that was read a mount is most likely the place of this one. */
 		else if (members[i].kind == MOUNTS && t->start == 0)
 			take_mounts(t, members[i].name, node);
 		else if (members[i].kind == COMMAND)
@@ -212,7 +215,7 @@ static bool is_of_another(struct wp_import_taker *t, struct wp_span name,
 	       wp_import_is_about_all(name) && !is_server(t, &t->tree->nodes[env->parent]);
 }
 
-/* - name: NAME, with a value, or with what tells where the value is. */
+/* Takes - name: NAME, with a value, or with what tells where the value is. */
 static enum wp_rc take_named(struct wp_import_taker *t, const struct wp_import_node *node,
 			     bool *ret_taken)
 {
@@ -233,7 +236,7 @@ static enum wp_rc take_named(struct wp_import_taker *t, const struct wp_import_n
 	return rc;
 }
 
-/* Of YAML 1.1 yes is true; to compose it is a text like any other. */
+/* In YAML 1.1 yes is true; to compose it is a text like any other. */
 static const char *text_of(const struct wp_import_taker *t, const struct wp_import_node *node)
 {
 	bool is_bool = node->raw == NULL || strcasecmp(node->raw, "true") == 0 ||

@@ -1,21 +1,23 @@
-/* Which Debezium is imitated: the one that --debezium names, or that the properties tell. */
+/* Finds which Debezium is imitated: the one that --debezium names, or that the properties tell. */
 #include <stdio.h>
 #include <string.h>
 
 #include "translate.h"
 
-/* The one with whose records walpost is compared. */
+/* walpost is compared with the records of this one. */
 #define COMPARED WP_IMPORT_VERSION(3, 6)
 #define COMPARED_TEXT "3.6"
 #define IMITATES "This file imitates Debezium "
 #define CHOOSES "`--debezium VERSION` chooses another."
-/* What the router writes of a configuration that works is the same since, but for what a CHECK names. */
+/*
+ * Since then the router writes the same of a configuration that works, but for what a CHECK names.
+ */
 #define SETTLED WP_IMPORT_VERSION(2, 1)
 #define LATEST WP_IMPORT_VERSION(9, 99)
 
 static const char digits[] = "0123456789";
 
-/* A number of few digits; false: none. `at` is moved behind it. */
+/* Reads a number of few digits, and moves `at` behind it. Returns false if there is none. */
 static bool read_number(const char **at, size_t size_max, unsigned *ret)
 {
 	size_t size = strspn(*at, digits);
@@ -27,7 +29,7 @@ static bool read_number(const char **at, size_t size_max, unsigned *ret)
 	return size > 0 && size <= size_max;
 }
 
-/* .Final, -SNAPSHOT, .Final-redhat-00001 */
+/* Is it .Final, -SNAPSHOT, .Final-redhat-00001? */
 static bool is_qualifier(const char *text)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -102,13 +104,13 @@ struct wp_import_item *wp_import_router_option(struct wp_translation *t, const c
 
 /* -- what the properties tell -------------------------------------------------------- */
 
-/* Names that Debezium 2.0 removed or replaced. The first tells most. */
+/* Debezium 2.0 removed or replaced these names. The first tells most. */
 static const char *const old_names[] = {
 	"database.server.name", "table.whitelist",  "table.blacklist",	"schema.whitelist",
 	"schema.blacklist",	"column.whitelist", "column.blacklist", "slot.drop_on_stop",
 };
 
-/* Options of the EventRouter that 2.0 has no more. */
+/* Since 2.0 the EventRouter has these options no more. */
 static const char *const old_options[] = {
 	".table.field.event.payload.id",
 	".debezium.op.invalid.behavior",
@@ -124,7 +126,7 @@ static const char *own_name(const struct wp_import_item *item)
 	return wp_import_begins(item->name, server) ? item->name + strlen(server) : item->name;
 }
 
-/* What about it is old; NULL: nothing. */
+/* Tells what about it is old; NULL if nothing is. */
 static const char *old_sign(const struct wp_import_item *item)
 {
 	const char *name = own_name(item);
@@ -143,7 +145,7 @@ static const char *old_sign(const struct wp_import_item *item)
 		       : NULL;
 }
 
-/* Without topic.prefix, which 2.0 and later require; NULL: nothing tells. */
+/* A sign counts only without topic.prefix, which 2.0 and later require; NULL if nothing tells. */
 static const char *find_old_sign(struct wp_translation *t)
 {
 	const char *found = NULL;
@@ -161,7 +163,7 @@ static const char *find_old_sign(struct wp_translation *t)
 	return found;
 }
 
-/* 1.9; of a whole generation 1.x. */
+/* Describes it as 1.9, or a whole generation as 1.x. */
 static void describe_given(const struct wp_import_version *given, char *text, size_t size)
 {
 	char name[16];

@@ -1,16 +1,16 @@
-/* Which tables a query writes: of heartbeat.action.query, whose rows are no events. */
+/* Finds which tables a query writes: heartbeat.action.query, whose rows are no events. */
 #include <ctype.h>
 #include <string.h>
 
 #include "translate.h"
 
-/* A piece of SQL. A name in double quotes is no keyword. */
+/* A token is a piece of SQL. A name in double quotes is no keyword. */
 struct token {
 	enum { END, WORD, QUOTED, OTHER } kind;
 	char text[WP_NAME_SIZE]; /* of a word in lower case; of anything else its first character */
 };
 
-/* Behind the literal: 'it''s', or E'it\'s'. */
+/* Returns what is behind the literal: 'it''s', or E'it\'s'. */
 static const char *behind_literal(const char *at, bool escapes)
 {
 	for (at++; *at != '\0'; at++) {
@@ -34,7 +34,7 @@ static const char *behind_comment(const char *at)
 	return end == NULL ? at + strlen(at) : end + 2;
 }
 
-/* Behind what is no token: blanks, comments, literals. */
+/* Returns what is behind blanks, comments and literals, which are no tokens. */
 static const char *behind_nothing(const char *at)
 {
 	for (;;) {
@@ -105,7 +105,7 @@ static void next(const char **at, struct token *ret)
 	}
 }
 
-/* The next one, if it is this. */
+/* Skips the next token, if it is this. */
 static bool skip(const char **at, int kind, const char *text)
 {
 	const char *behind = *at;
@@ -118,7 +118,7 @@ static bool skip(const char **at, int kind, const char *text)
 	return true;
 }
 
-/* name, schema.name or database.schema.name; false: none of them. */
+/* Reads name, schema.name or database.schema.name. Returns false if it is none of them. */
 static bool read_name(const char **at, struct wp_table_name *ret)
 {
 	struct token token;
@@ -134,7 +134,7 @@ static bool read_name(const char **at, struct wp_table_name *ret)
 	return true;
 }
 
-/* The list of columns, if one begins here. */
+/* Reads the list of columns, if one begins here. */
 static void read_list(const char *at, const char *const *columns, struct wp_import_written *ret)
 {
 	struct token token;
@@ -152,7 +152,7 @@ static void read_list(const char *at, const char *const *columns, struct wp_impo
 	} while (token.kind != END && strcmp(token.text, ")") != 0);
 }
 
-/* ON CONFLICT, before the statement ends. */
+/* Does ON CONFLICT follow before the statement ends? */
 static bool expects_conflict(const char *at)
 {
 	struct token token;
@@ -202,7 +202,7 @@ bool wp_import_next_written(const char **at, const char *const columns[WP_IMPORT
 	return false;
 }
 
-/* A part of a name in quotes, or a plain one. */
+/* Reads a part of a name, in quotes or plain. */
 static const char *read_part(const char *at, struct token *ret)
 {
 	size_t size = strcspn(at, ".,\"");

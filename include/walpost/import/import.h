@@ -1,6 +1,6 @@
 /*
- * A Debezium configuration to a walpost.conf that sends what Debezium sent. Each property is
- * accounted for: what it became, why it means nothing here, or what changes without it.
+ * Translates a Debezium configuration to a walpost.conf that sends what Debezium sent. Each property
+ * is accounted for: what it became, why it means nothing here, or what changes without it.
  *
  * Owns: what is to be printed. Pure. Values that are secrets are read and never printed.
  */
@@ -15,30 +15,30 @@
 
 struct wp_import;
 
-/* Of Debezium. What is not given of it may be anything: 2 is any of 2.0 to 2.7. */
+/* This is a version of Debezium. What is not given of it may be anything: 2 is any of 2.0 to 2.7. */
 struct wp_import_version {
 	unsigned lowest; /* as WP_IMPORT_VERSION() */
 	unsigned highest;
 };
 #define WP_IMPORT_VERSION(major, minor) (100u * (major) + (minor))
 
-/* "1.9", "2.0.1.Final" or "3". WP_CONFIG with the error, which names the text. */
+/* Reads "1.9", "2.0.1.Final" or "3". Fails with WP_CONFIG, and the error names the text. */
 enum wp_rc wp_import_version_parse(const char *text, struct wp_import_version *ret,
 				   struct wp_error *error) WP_MUST_CHECK;
 
 /*
  * `text` and `version` are borrowed for the call; without a version (NULL) the text's properties
- * decide. WP_CONFIG with the error, which names the line; WP_NOMEM.
+ * decide. Fails with WP_CONFIG, where the error names the line, or with WP_NOMEM.
  */
 enum wp_rc wp_import_new(struct wp_span text, const struct wp_import_version *version,
 			 struct wp_import **ret, struct wp_error *error) WP_MUST_CHECK;
 void wp_import_free(struct wp_import *import);
 
-/* How much there is that a consumer may see: 0, and walpost does what Debezium did. */
+/* Counts the changes that a consumer may see; if there is none, walpost does what Debezium did. */
 size_t wp_import_changes(const struct wp_import *import);
-/* The file. */
+/* Prints the file. */
 void wp_import_print(const struct wp_import *import, FILE *out);
-/* What is marked, a line each: what a consumer may see, and what is to be filled in. */
+/* Prints what is marked, a line each: what a consumer may see, and what is to be filled in. */
 void wp_import_summary(const struct wp_import *import, FILE *out);
 
 #endif

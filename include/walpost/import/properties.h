@@ -1,5 +1,5 @@
 /*
- * A foreign configuration taken apart: names and values in the order of the file.
+ * A foreign configuration is taken apart into names and values, in the order of the file.
  *
  * | form                                  | told by                                            |
  * |---------------------------------------|----------------------------------------------------|
@@ -37,7 +37,7 @@ struct wp_import_property {
 	bool of_worker;	  /* of the Connect worker, beside the connector's own */
 };
 
-/* What sets more of Debezium Server, and is not in the file: another file, a resource, a volume. */
+/* This sets more of Debezium Server, and is not in the file: another file, a resource, a volume. */
 #define WP_IMPORT_FURTHER_MAX 32
 struct wp_import_further {
 	const char *what; /* constant: "env_file" */
@@ -55,8 +55,8 @@ struct wp_import_properties {
 };
 
 /*
- * WP_CONFIG with the error, which names the line, and what was found where it is none of the forms.
- * WP_NOMEM. On failure there is nothing to release.
+ * Fails with WP_CONFIG, where the error names the line, and what was found if it is none of the
+ * forms, or with WP_NOMEM. On failure there is nothing to release.
  */
 enum wp_rc wp_import_read(struct wp_span text, struct wp_import_properties *ret,
 			  struct wp_error *error) WP_MUST_CHECK;
