@@ -34,7 +34,7 @@ static const struct converter {
 	{ "io.debezium.converters.ByteArrayConverter", NULL, HANDS_ON },
 };
 
-/* This is what is written, by its three names. */
+/* This is what is written, by its names. */
 struct part {
 	const char *theirs;	/* key.converter */
 	const char *short_name; /* debezium.format.key */
