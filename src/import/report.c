@@ -208,7 +208,7 @@ static void print_named_outboxes(const struct wp_import_report *r, FILE *out)
 	for (size_t i = 0; i < r->count; i++) {
 		const char *section = r->entries[i].line.section;
 
-		if (wp_import_begins(section, "outbox.") &&
+		if (strncmp(section, "outbox.", strlen("outbox.")) == 0 &&
 		    next_in(r, section, 0) == &r->entries[i])
 			print_section(r, section, out);
 	}

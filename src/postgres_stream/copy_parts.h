@@ -1,6 +1,6 @@
 /*
- * The three files of a replication stream share this: copy.c begins and ends it, copy_reader.c takes what the
- * server sends, copy_writer.c sends it what is for it.
+ * The four files of a replication stream share this: copy.c begins and finishes it, copy_end.c has the ways in
+ * which it ends, copy_reader.c takes what the server sends, copy_writer.c sends it what is for it.
  *
  * Private to postgres_stream/.
  */
@@ -99,46 +99,59 @@ static inline bool wp_copy_is_closed(const struct wp_copy *c)
 	return c->input == WP_INPUT_CLOSED || c->input == WP_INPUT_LOST;
 }
 
-/* ---- copy.c ---- */
+/* ---- copy_end.c: sees neither of the others ---- */
 
 void wp_copy_wake(struct wp_copy *c);
+/* The PGconn's notice receiver; `arg` is the copy. */
+void wp_copy_hear_notice(void *arg, const PGresult *notice);
+/* Stops all watchers. */
+void wp_copy_stop(struct wp_copy *c);
+/* Enters another state, in which other things are watched, and wakes. */
+void wp_copy_enter(struct wp_copy *c, enum wp_copy_state state);
+/* Once the socket is readable it is left alone until next() has read: the watcher is level-triggered. */
+void wp_copy_watch(struct wp_copy *c);
+/* The socket is closed. */
+void wp_copy_closed(struct wp_copy *c);
+/* Takes a frame that libpq holds. Returns WP_AGAIN, or WP_IO when there will be none any more. */
+enum wp_rc wp_copy_take_data(struct wp_copy *c, char **ret_frame, int *ret_size);
+/* Throws frames away to their end, or to that of what has come. The one that was handed out stays. Returns
+ * WP_AGAIN, or WP_IO when there is none any more. */
+enum wp_rc wp_copy_throw_away(struct wp_copy *c);
 /* Fails because the server skips what it must not. */
 void wp_copy_fail_skipped(struct wp_copy *c);
-/* Takes what has come of the answer to START_REPLICATION. */
-void wp_copy_collect_start(struct wp_copy *c);
+/* Fails because the slot is not ours any more, and the server has not said why. */
+void wp_copy_fail_unheard(struct wp_copy *c);
+void wp_copy_fail_lost(struct wp_copy *c);
+/* Fails with the error that is the result. */
+void wp_copy_fail_by_server(struct wp_copy *c, const PGresult *result);
 /* Follows the last frame: waits for the result without blocking. */
 void wp_copy_collect_end(struct wp_copy *c);
 /* The socket is closed: what is left in libpq is of no use any more but for the server's last word. */
 void wp_copy_abandon(struct wp_copy *c);
-/* The slot is not ours any more, and the server has not said why. */
-void wp_copy_fail_unheard(struct wp_copy *c);
 
-/* ---- copy_reader.c ---- */
+/* ---- copy_reader.c: sees copy_end.c ---- */
 
 /* `timer` is a timerfd, which the reader owns from here on. */
 void wp_copy_reader_init(struct wp_copy *c, int timer);
 void wp_copy_reader_release(struct wp_copy *c);
-void wp_copy_reader_stop(struct wp_copy *c);
 /* The copy runs: the first frames may have come along with the answer. */
 void wp_copy_reader_begin(struct wp_copy *c);
 /* From now on what comes is only read to its end. */
 void wp_copy_reader_finish(struct wp_copy *c);
-/* Once the socket is readable it is left alone until next() has read: the watcher is level-triggered. */
-void wp_copy_watch(struct wp_copy *c);
-/* Throws frames away to their end, or to that of what has come. The one that was handed out stays. Returns
- * WP_AGAIN, or WP_IO when there is none any more. */
-enum wp_rc wp_copy_throw_away(struct wp_copy *c);
+/* Reads into libpq. Returns true if there may be more. */
+bool wp_copy_read_socket(struct wp_copy *c);
+/* The socket is readable: what has come is to be taken. */
+void wp_copy_ripen(struct wp_copy *c, int64_t now_us);
+/* After CopyDone frames are read to their end: only then has the server read all of ours. */
+void wp_copy_discard(struct wp_copy *c);
 /* When it cannot write, libpq reads (pqSendSome): no socket tells of that. */
 void wp_copy_take_what_libpq_read(struct wp_copy *c);
 /* Nobody reads, and the server does not hear us for what its socket holds: some is read. */
 void wp_copy_relieve(struct wp_copy *c);
-/* The socket is closed. */
-void wp_copy_closed(struct wp_copy *c);
 
-/* ---- copy_writer.c ---- */
+/* ---- copy_writer.c: sees both ---- */
 
 void wp_copy_writer_init(struct wp_copy *c);
-void wp_copy_writer_stop(struct wp_copy *c);
 /* Writes CopyDone, behind a status that waits. */
 void wp_copy_write_end(struct wp_copy *c);
 

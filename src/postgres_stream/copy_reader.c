@@ -27,25 +27,6 @@
 /* Type and length stand before the bytes of a message. */
 #define HEADER_SIZE 5
 
-/* ---- watching ---- */
-
-void wp_copy_watch(struct wp_copy *c)
-{
-	bool wanted = c->state != WP_COPY_RUNNING || c->reading == WP_READING_ON;
-	bool by_socket = c->input == WP_INPUT_WATCHED || c->input == WP_INPUT_LIBPQ ||
-			 c->input == WP_INPUT_ENDED;
-
-	if (wanted && by_socket && !wp_copy_is_over(c))
-		ev_io_start(c->loop, &c->readable);
-	else
-		ev_io_stop(c->loop, &c->readable);
-}
-
-void wp_copy_closed(struct wp_copy *c)
-{
-	c->input = wp_copy_has_frames(c) ? WP_INPUT_CLOSED : WP_INPUT_LOST;
-}
-
 /* ---- the socket ---- */
 
 static size_t waits_in_socket(PGconn *pg)
@@ -109,7 +90,7 @@ static bool read_records(struct wp_copy *c, size_t max, size_t *ret_size)
 }
 
 /* Returns true when there may be more. */
-static bool read_socket(struct wp_copy *c)
+bool wp_copy_read_socket(struct wp_copy *c)
 {
 	size_t size;
 
@@ -146,39 +127,9 @@ void wp_copy_relieve(struct wp_copy *c)
 		wp_copy_abandon(c);
 }
 
-/* ---- frames ---- */
-
-/* Returns a frame, WP_AGAIN, or WP_IO when there will be none any more. */
-static enum wp_rc take_copy_data(struct wp_copy *c, char **ret_frame, int *ret_size)
-{
-	int size = PQgetCopyData(c->pg, ret_frame, 1);
-
-	if (size == 0)
-		return wp_copy_is_closed(c) ? WP_IO : WP_AGAIN;
-	if (size < 0)
-		return WP_IO;
-	*ret_size = size;
-	return WP_OK;
-}
-
-enum wp_rc wp_copy_throw_away(struct wp_copy *c)
-{
-	enum wp_rc rc;
-
-	if (!wp_copy_has_frames(c))
-		return WP_IO;
-	do {
-		char *frame = NULL;
-		int size;
-		rc = take_copy_data(c, &frame, &size);
-		PQfreemem(frame);
-	} while (rc == WP_OK && c->skipped == WP_SKIPPED_NOTHING);
-	return rc;
-}
-
 /* ---- batching of receives ---- */
 
-static void ripen(struct wp_copy *c, int64_t now_us)
+void wp_copy_ripen(struct wp_copy *c, int64_t now_us)
 {
 	ev_io_stop(c->loop, &c->pause);
 	if (c->input < WP_INPUT_CLOSED)
@@ -199,7 +150,7 @@ static void pause_until_ripe(struct wp_copy *c, int64_t now_us)
 		c->input = WP_INPUT_RESTS;
 		ev_io_start(c->loop, &c->pause);
 	} else {
-		ripen(c, now_us);
+		wp_copy_ripen(c, now_us);
 	}
 }
 
@@ -245,7 +196,7 @@ static void one_taken(struct wp_copy *c, size_t size)
  * others have their turn first. */
 static enum wp_rc take_frame_data(struct wp_copy *c, int *ret_size)
 {
-	enum wp_rc rc = take_copy_data(c, &c->frame, ret_size);
+	enum wp_rc rc = wp_copy_take_data(c, &c->frame, ret_size);
 
 	for (int gulps = 0;
 	     rc == WP_AGAIN && c->input == WP_INPUT_SOCKET && c->skipped == WP_SKIPPED_NOTHING;
@@ -255,10 +206,10 @@ static enum wp_rc take_frame_data(struct wp_copy *c, int *ret_size)
 			return WP_AGAIN;
 		}
 		c->sipped = 0; /* all of it was taken */
-		bool more = read_socket(c);
+		bool more = wp_copy_read_socket(c);
 		if (!more && !wp_copy_is_closed(c))
 			c->input = WP_INPUT_LIBPQ;
-		rc = take_copy_data(c, &c->frame, ret_size);
+		rc = wp_copy_take_data(c, &c->frame, ret_size);
 	}
 	return rc;
 }
@@ -309,8 +260,7 @@ enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 	return rc;
 }
 
-/* After CopyDone, frames are read to their end: only then has the server read all of ours. */
-static void discard(struct wp_copy *c)
+void wp_copy_discard(struct wp_copy *c)
 {
 	enum wp_rc rc = wp_copy_throw_away(c);
 
@@ -329,8 +279,8 @@ static void hear_last_word(struct wp_copy *c)
 	bool more = true;
 
 	for (int gulps = 0; more && gulps < GULPS_MAX; gulps++) {
-		more = read_socket(c);
-		discard(c);
+		more = wp_copy_read_socket(c);
+		wp_copy_discard(c);
 		more = !wp_copy_is_over(c) && !wp_copy_is_closed(c) &&
 		       (more || waits_in_socket(c->pg) > 0);
 	}
@@ -375,40 +325,13 @@ void wp_copy_take_what_libpq_read(struct wp_copy *c)
 	wp_copy_wake(c);
 }
 
-static void on_copy_readable(struct ev_loop *loop, ev_io *w, int events)
-{
-	struct wp_copy *c = w->data;
-	bool more = true;
-
-	(void)loop, (void)events; /* one watcher, always for reading */
-	switch (c->state) {
-	case WP_COPY_STARTING:
-		while (more && c->state == WP_COPY_STARTING) {
-			more = read_socket(c);
-			wp_copy_collect_start(c);
-		}
-		return;
-	case WP_COPY_FINISHING:
-		while (more && !wp_copy_is_over(c)) {
-			more = read_socket(c);
-			discard(c);
-		}
-		return;
-	default:
-		ripen(c, wp_clock_us());
-		wp_copy_watch(c);
-	}
-}
-
 /* ---- beginning and end ---- */
 
 void wp_copy_reader_init(struct wp_copy *c, int timer)
 {
 	c->reading = WP_READING_ON;
-	ev_io_init(&c->readable, on_copy_readable, PQsocket(c->pg), EV_READ);
 	ev_io_init(&c->pause, on_pause, timer, EV_READ);
-	c->readable.data = c->pause.data = c;
-	wp_copy_watch(c);
+	c->pause.data = c;
 }
 
 void wp_copy_reader_begin(struct wp_copy *c)
@@ -423,12 +346,6 @@ void wp_copy_reader_finish(struct wp_copy *c)
 	end_pause(c);
 	if (c->input < WP_INPUT_CLOSED)
 		c->input = WP_INPUT_WATCHED;
-}
-
-void wp_copy_reader_stop(struct wp_copy *c)
-{
-	ev_io_stop(c->loop, &c->readable);
-	ev_io_stop(c->loop, &c->pause);
 }
 
 void wp_copy_reader_release(struct wp_copy *c)

@@ -84,8 +84,3 @@ void wp_copy_writer_init(struct wp_copy *c)
 	c->writable.data = c;
 	ev_io_start(c->loop, &c->writable); /* for what PQsendQuery() has left */
 }
-
-void wp_copy_writer_stop(struct wp_copy *c)
-{
-	ev_io_stop(c->loop, &c->writable);
-}
