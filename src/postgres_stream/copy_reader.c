@@ -336,7 +336,8 @@ void wp_copy_reader_init(struct wp_copy *c, int timer)
 
 void wp_copy_reader_begin(struct wp_copy *c)
 {
-	c->input = WP_INPUT_SOCKET;
+	if (c->input < WP_INPUT_CLOSED) /* it may have been closed behind the answer */
+		c->input = WP_INPUT_SOCKET;
 	wp_receive_batching_init(&c->batching, wp_clock_us());
 	c->tuning = wp_socket_tuning_fit(PQsocket(c->pg));
 }
